@@ -1,0 +1,162 @@
+// The only file that knows Python. It checks shapes, releases the GIL and polls Ctrl-C; the rest is the core's.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "treefocus/kernels.hpp"
+
+namespace nb = nanobind;
+using namespace treefocus;
+
+template <class T, std::size_t Dimensions>
+using In = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+template <class T, std::size_t Dimensions>
+using Out = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+using Progress = std::optional<nb::object>;
+
+namespace {
+
+template <class Array>
+void expect(const Array& array, const char* name, std::initializer_list<std::size_t> shape) {
+    std::size_t axis = 0;
+    for (std::size_t size : shape) {
+        if (array.shape(axis) != size)
+            throw std::invalid_argument(std::string(name) + " has the wrong shape on axis " + std::to_string(axis));
+        ++axis;
+    }
+}
+
+template <class T>
+std::vector<T> copied(const In<T, 1>& array) {
+    return {array.data(), array.data() + array.size()};
+}
+
+// Runs a kernel without the GIL. A signal (Ctrl-C) or an exception in `progress` stops it; what is done is kept, and
+// the exception is raised afterwards. Returns how many rows are done.
+template <class Kernel>
+std::int64_t run(const Progress& progress, const Kernel& kernel) {
+    Control control;
+    bool is_interrupted = false;
+    std::optional<nb::python_error> failure;
+    control.poll = [&](std::int64_t done) {
+        nb::gil_scoped_acquire gil;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            if (progress) (*progress)(done);
+        } catch (nb::python_error& error) {
+            failure.emplace(std::move(error));
+            is_interrupted = true;
+        }
+        return is_interrupted;
+    };
+    {
+        nb::gil_scoped_release release;
+        kernel(control);
+    }
+    if (failure) throw std::move(*failure);
+    return control.done;
+}
+
+Forest make_forest(In<std::int32_t, 1> feature, In<std::int32_t, 1> split, In<std::int32_t, 1> right,
+                   In<std::uint8_t, 1> default_left, In<std::int32_t, 1> tree_start, In<double, 2> leaf_value,
+                   In<double, 1> base_score, In<std::int32_t, 1> start, In<double, 1> threshold, int n_classes,
+                   double divisor, double cut, int decision, bool is_float32) {
+    Forest forest;
+    forest.n_features = static_cast<std::int32_t>(start.size()) - 1;
+    forest.n_outputs = static_cast<std::int32_t>(leaf_value.shape(1));
+    forest.n_classes = n_classes;
+    forest.feature = copied(feature);
+    forest.split = copied(split);
+    forest.right = copied(right);
+    forest.default_left = copied(default_left);
+    forest.tree_start = copied(tree_start);
+    forest.leaf_value.assign(leaf_value.data(), leaf_value.data() + leaf_value.size());
+    forest.base_score = copied(base_score);
+    forest.start = copied(start);
+    forest.threshold = copied(threshold);
+    forest.divisor = divisor;
+    forest.cut = cut;
+    forest.decision = static_cast<Decision>(decision);
+    forest.is_float32 = is_float32;
+    forest.finish();
+    return forest;
+}
+
+SoftForest make_soft(const Forest& forest, const In<double, 1>& threshold, const In<double, 2>& value, int n_trees,
+                     double sigma, double tau, bool use_softmax) {
+    expect(threshold, "threshold", {forest.threshold.size()});
+    expect(value, "value", {static_cast<std::size_t>(forest.n_leaves()), static_cast<std::size_t>(forest.n_outputs)});
+    return {threshold.data(), value.data(), std::min(n_trees, forest.n_trees()), sigma, tau, use_softmax};
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    nb::class_<Forest>(m, "Forest").def(
+        "__init__",
+        [](Forest* self, In<std::int32_t, 1> feature, In<std::int32_t, 1> split, In<std::int32_t, 1> right,
+           In<std::uint8_t, 1> default_left, In<std::int32_t, 1> tree_start, In<double, 2> leaf_value,
+           In<double, 1> base_score, In<std::int32_t, 1> start, In<double, 1> threshold, int n_classes, double divisor,
+           double cut, int decision, bool is_float32) {
+            new (self) Forest(make_forest(feature, split, right, default_left, tree_start, leaf_value, base_score, start,
+                                          threshold, n_classes, divisor, cut, decision, is_float32));
+        });
+
+    m.def("hard_scores", [](const Forest& forest, In<double, 2> rows, Out<double, 2> scores, int n_threads) {
+        const std::size_t n = rows.shape(0);
+        expect(rows, "rows", {n, static_cast<std::size_t>(forest.n_features)});
+        expect(scores, "scores", {n, static_cast<std::size_t>(forest.n_outputs)});
+        run(std::nullopt, [&](Control& control) {
+            hard_scores(forest, rows.data(), static_cast<std::int64_t>(n), scores.data(), n_threads, control);
+        });
+    });
+
+    m.def("soft_loss", [](const Forest& forest, In<double, 1> threshold, In<double, 2> value, int n_trees, double sigma,
+                          double tau, bool use_softmax, In<double, 2> z, In<std::int32_t, 1> label,
+                          In<std::int8_t, 1> sign, Out<double, 1> loss, Out<double, 2> gradient, int n_threads) {
+        const std::size_t n = z.shape(0), d = static_cast<std::size_t>(forest.n_features);
+        const SoftForest soft = make_soft(forest, threshold, value, n_trees, sigma, tau, use_softmax);
+        expect(z, "z", {n, d});
+        expect(label, "label", {n});
+        expect(sign, "sign", {n});
+        expect(loss, "loss", {n});
+        expect(gradient, "gradient", {n, d});
+        run(std::nullopt, [&](Control& control) {
+            soft_loss(forest, soft, z.data(), label.data(), sign.data(), static_cast<std::int64_t>(n), loss.data(),
+                      gradient.data(), n_threads, control);
+        });
+    });
+
+    m.def("descend", [](const Forest& forest, In<double, 1> threshold, In<double, 2> value, int n_trees, double sigma,
+                        double tau, bool use_softmax, int metric, In<double, 1> weight, In<double, 2> inverse,
+                        double beta, double alpha, int iterations, double gradient_scale, In<double, 2> rows,
+                        In<double, 2> low, In<double, 2> high, In<double, 1> offset, In<double, 1> scale,
+                        In<std::int8_t, 1> grain, In<std::int32_t, 1> origin, In<std::int32_t, 1> target,
+                        In<double, 2> first, Out<double, 2> best, Out<double, 1> best_distance,
+                        std::optional<Out<double, 2>> trace, int n_threads, Progress progress) {
+        const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
+        const SoftForest soft = make_soft(forest, threshold, value, n_trees, sigma, tau, use_softmax);
+        for (const auto& [array, name] : {std::pair{rows, "rows"}, {low, "low"}, {high, "high"}, {first, "first"}})
+            expect(array, name, {n, d});
+        for (const auto& [array, name] : {std::pair{offset, "offset"}, {scale, "scale"}, {weight, "weight"}})
+            expect(array, name, {d});
+        expect(grain, "grain", {d});
+        expect(origin, "origin", {n});
+        expect(target, "target", {n});
+        expect(best, "best", {n, d});
+        expect(best_distance, "best_distance", {n});
+        if (trace) expect(*trace, "trace", {n, static_cast<std::size_t>(iterations)});
+        const Distance distance{static_cast<Metric>(metric), weight.data(), inverse.data(), forest.n_features};
+        const Descent descent{beta, alpha, iterations, gradient_scale};
+        const Batch batch{rows.data(), low.data(), high.data(), offset.data(), scale.data(), grain.data(), origin.data(),
+                          target.data(), first.data(), static_cast<std::int64_t>(n)};
+        return run(progress, [&](Control& control) {
+            descend(forest, soft, distance, descent, batch, best.data(), best_distance.data(),
+                    trace ? trace->data() : nullptr, n_threads, control);
+        });
+    });
+}

@@ -1,0 +1,90 @@
+#include "treefocus/forest.hpp"
+
+#include <algorithm>
+
+namespace treefocus {
+
+void Forest::finish() {
+    const std::int32_t n = n_nodes();
+    code_split.assign(n, 0);
+    tree_of_node.assign(n, 0);
+    first_leaf.assign(n, 0);
+    end_leaf.assign(n, 0);
+    std::int32_t leaf = 0;
+    for (std::int32_t tree = 0; tree < n_trees(); ++tree)
+        for (std::int32_t node = tree_start[tree]; node < tree_start[tree + 1]; ++node) {
+            tree_of_node[node] = tree;
+            first_leaf[node] = leaf;
+            if (feature[node] < 0) ++leaf;
+            else code_split[node] = split[node] - start[feature[node]];
+        }
+    for (std::int32_t node = n - 1; node >= 0; --node)
+        end_leaf[node] = feature[node] < 0 ? first_leaf[node] + 1 : end_leaf[right[node]];
+
+    user_start.assign(n_thresholds() + 1, 0);
+    for (std::int32_t node = 0; node < n; ++node)
+        if (feature[node] >= 0) ++user_start[split[node] + 1];
+    for (std::int32_t i = 0; i < n_thresholds(); ++i) user_start[i + 1] += user_start[i];
+    user_node.assign(user_start.back(), 0);
+    std::vector<std::int32_t> at(user_start.begin(), user_start.end() - 1);
+    for (std::int32_t node = 0; node < n; ++node)
+        if (feature[node] >= 0) user_node[at[split[node]]++] = node;
+
+    number_slots();
+
+    score_size = 0.0;
+    for (double base : base_score) score_size = std::max(score_size, std::abs(base));
+    for (std::int32_t tree = 0; tree < n_trees(); ++tree) {
+        double largest = 0.0;
+        const std::int32_t root = tree_start[tree];
+        for (std::int32_t i = first_leaf[root] * n_outputs; i < end_leaf[root] * n_outputs; ++i)
+            largest = std::max(largest, std::abs(leaf_value[i]));
+        score_size += largest;
+    }
+    score_size /= divisor;
+}
+
+void Forest::number_slots() {
+    slot.assign(n_nodes(), -1);
+    slot_start.assign(n_features + 1, 0);
+    slot_split.clear();
+    slot_left.clear();
+    for (std::int32_t f = 0; f < n_features; ++f) {
+        for (std::int32_t t = start[f]; t < start[f + 1]; ++t)
+            for (std::uint8_t side : {0, 1}) {
+                bool is_used = false;
+                for (std::int32_t i = user_start[t]; i < user_start[t + 1]; ++i)
+                    if ((default_left[user_node[i]] != 0) == (side != 0)) {
+                        slot[user_node[i]] = static_cast<std::int32_t>(slot_split.size());
+                        is_used = true;
+                    }
+                if (is_used) slot_split.push_back(t), slot_left.push_back(side);
+            }
+        slot_start[f + 1] = static_cast<std::int32_t>(slot_split.size());
+    }
+}
+
+std::int32_t Forest::code(std::int32_t f, double value) const {
+    if (std::isnan(value)) return kMissing;
+    const auto begin = threshold.begin() + start[f], end = threshold.begin() + start[f + 1];
+    return static_cast<std::int32_t>(std::lower_bound(begin, end, seen(value)) - begin);
+}
+
+void Forest::scores_of_leaves(const std::int32_t* leaves, double* scores) const {
+    for (std::int32_t k = 0; k < n_outputs; ++k) scores[k] = base_score[k];
+    for (std::int32_t tree = 0; tree < n_trees(); ++tree) {
+        const double* value = &leaf_value[static_cast<std::size_t>(leaves[tree]) * n_outputs];
+        for (std::int32_t k = 0; k < n_outputs; ++k) scores[k] += value[k];
+    }
+    for (std::int32_t k = 0; k < n_outputs; ++k) scores[k] /= divisor;
+}
+
+std::int32_t Forest::decide(const double* scores) const {
+    switch (decision) {
+        case Decision::above: return scores[0] > cut;
+        case Decision::at_least: return scores[0] >= cut;
+        default: return static_cast<std::int32_t>(std::max_element(scores, scores + n_outputs) - scores);
+    }
+}
+
+}  // namespace treefocus

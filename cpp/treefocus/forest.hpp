@@ -1,0 +1,79 @@
+// The forest as the kernels read it: the arrays of treefocus.Forest and treefocus.Grid, plus what is derived
+// from them once. Nodes stand in pre-order, so the left child of node i is i + 1 and the leaves of a subtree
+// are a contiguous run.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace treefocus {
+
+enum class Decision { argmax = 0, above = 1, at_least = 2 };
+
+constexpr std::int32_t kMissing = -1;  // the code of a missing value
+
+struct Forest {
+    // As given.
+    std::int32_t n_features = 0, n_outputs = 0, n_classes = 0;
+    std::vector<std::int32_t> feature;      // (n_nodes,) -1 at a leaf
+    std::vector<std::int32_t> split;        // (n_nodes,) index into threshold
+    std::vector<std::int32_t> right;        // (n_nodes,)
+    std::vector<std::uint8_t> default_left; // (n_nodes,)
+    std::vector<std::int32_t> tree_start;   // (n_trees + 1,)
+    std::vector<double> leaf_value;         // (n_leaves, n_outputs)
+    std::vector<double> base_score;         // (n_outputs,)
+    std::vector<std::int32_t> start;        // (n_features + 1,) thresholds of a feature
+    std::vector<double> threshold;          // (n_thresholds,)
+    double divisor = 1.0, cut = 0.0;
+    Decision decision = Decision::argmax;
+    bool is_float32 = false;                // inputs are compared after a cast to float
+
+    // Derived by finish().
+    std::vector<std::int32_t> code_split;   // (n_nodes,) split within its feature: go left if code <= code_split
+    std::vector<std::int32_t> tree_of_node; // (n_nodes,)
+    std::vector<std::int32_t> first_leaf;   // (n_nodes,) first leaf of the subtree
+    std::vector<std::int32_t> end_leaf;     // (n_nodes,) one past its last leaf
+    std::vector<std::int32_t> slot;         // (n_nodes,) unique (threshold, default_left): one soft activation each
+    std::vector<std::int32_t> slot_start;   // (n_features + 1,)
+    std::vector<std::int32_t> slot_split;   // (n_slots,) index into threshold
+    std::vector<std::uint8_t> slot_left;    // (n_slots,) where a missing value goes
+    std::vector<std::int32_t> user_start;   // (n_thresholds + 1,) nodes that use a threshold
+    std::vector<std::int32_t> user_node;
+    double score_size = 0.0;                // how large a sum of scores can be, for rounding tolerances
+
+    std::int32_t n_nodes() const { return static_cast<std::int32_t>(feature.size()); }
+    std::int32_t n_trees() const { return static_cast<std::int32_t>(tree_start.size()) - 1; }
+    std::int32_t n_leaves() const { return static_cast<std::int32_t>(leaf_value.size() / n_outputs); }
+    std::int32_t n_thresholds() const { return static_cast<std::int32_t>(threshold.size()); }
+    std::int32_t n_codes(std::int32_t f) const { return start[f + 1] - start[f] + 1; }
+
+    void finish();
+
+    // The value as the model compares it.
+    double seen(double value) const { return is_float32 ? static_cast<double>(static_cast<float>(value)) : value; }
+
+    // The cell of a value: how many of the feature's thresholds are below it.
+    std::int32_t code(std::int32_t f, double value) const;
+
+    bool goes_left(std::int32_t node, std::int32_t code) const {
+        return code == kMissing ? default_left[node] != 0 : code <= code_split[node];
+    }
+
+    // The leaf that a point reaches from a node of one tree.
+    std::int32_t leaf_below(std::int32_t node, const std::int32_t* codes) const {
+        while (feature[node] >= 0) node = goes_left(node, codes[feature[node]]) ? node + 1 : right[node];
+        return first_leaf[node];
+    }
+
+    // scores = (base + sum over trees, in order) / divisor, from the leaf reached in every tree.
+    void scores_of_leaves(const std::int32_t* leaves, double* scores) const;
+
+    std::int32_t decide(const double* scores) const;
+
+private:
+    void number_slots();
+};
+
+}  // namespace treefocus

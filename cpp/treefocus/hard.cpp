@@ -1,0 +1,98 @@
+#include <algorithm>
+
+#include "treefocus/kernels.hpp"
+
+namespace treefocus {
+
+void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores, int n_threads,
+                 Control& control) {
+    const std::int32_t d = forest.n_features, k = forest.n_outputs;
+    parallel_for(n, 256, n_threads, control, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<std::int32_t> codes(d), leaves(forest.n_trees());
+        for (std::int64_t i = begin; i < end; ++i) {
+            for (std::int32_t f = 0; f < d; ++f) codes[f] = forest.code(f, rows[i * d + f]);
+            for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
+                leaves[tree] = forest.leaf_below(forest.tree_start[tree], codes.data());
+            forest.scores_of_leaves(leaves.data(), scores + i * k);
+        }
+    });
+}
+
+// A walker remembers the leaf of every tree. When a feature crosses a threshold, only the nodes that use it can turn,
+// and of those only the ones on a current path: a node is on it if its run of leaves holds the tree's leaf. Sums are
+// updated by difference; where two classes are too close for that, they are added up again in the model's own order.
+
+Walker::Walker(const Forest& forest)
+    : forest_(forest), codes_(forest.n_features), leaves_(forest.n_trees()), scores_(forest.n_outputs),
+      tolerance_(1e-9 * std::max(forest.score_size, 1e-300)) {}
+
+void Walker::place(const double* point) {
+    for (std::int32_t f = 0; f < forest_.n_features; ++f) codes_[f] = forest_.code(f, point[f]);
+    place_codes(codes_.data());
+}
+
+void Walker::place_codes(const std::int32_t* codes) {
+    if (codes != codes_.data()) std::copy(codes, codes + forest_.n_features, codes_.begin());
+    for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree)
+        leaves_[tree] = forest_.leaf_below(forest_.tree_start[tree], codes_.data());
+    resum();
+}
+
+void Walker::resum() {
+    forest_.scores_of_leaves(leaves_.data(), scores_.data());
+    n_moves_ = 0;
+}
+
+void Walker::cross(std::int32_t threshold) {
+    const std::int32_t k = forest_.n_outputs;
+    for (std::int32_t i = forest_.user_start[threshold]; i < forest_.user_start[threshold + 1]; ++i) {
+        const std::int32_t node = forest_.user_node[i];
+        std::int32_t& leaf = leaves_[forest_.tree_of_node[node]];
+        if (leaf < forest_.first_leaf[node] || leaf >= forest_.end_leaf[node]) continue;
+        const std::int32_t other = forest_.leaf_below(node, codes_.data());
+        if (other == leaf) continue;
+        const double* before = &forest_.leaf_value[static_cast<std::size_t>(leaf) * k];
+        const double* after = &forest_.leaf_value[static_cast<std::size_t>(other) * k];
+        for (std::int32_t j = 0; j < k; ++j) scores_[j] += (after[j] - before[j]) / forest_.divisor;
+        leaf = other;
+        ++n_moves_;
+    }
+}
+
+void Walker::move_code(std::int32_t feature, std::int32_t code) {
+    const std::int32_t from = codes_[feature], first = forest_.start[feature];
+    if (code == from) return;
+    codes_[feature] = code;
+    if (from == kMissing || code == kMissing) return place_codes(codes_.data());
+    for (std::int32_t t = std::min(from, code); t < std::max(from, code); ++t) cross(first + t);
+    if (n_moves_ > 100000) resum();
+}
+
+void Walker::move(std::int32_t feature, double value) {
+    const double* threshold = forest_.threshold.data() + forest_.start[feature];
+    const std::int32_t last = forest_.n_codes(feature) - 1;
+    const double seen = forest_.seen(value);
+    std::int32_t code = codes_[feature];
+    if (code == kMissing || std::isnan(value)) return move_code(feature, forest_.code(feature, value));
+    while (code < last && threshold[code] < seen) ++code;
+    while (code > 0 && threshold[code - 1] >= seen) --code;
+    move_code(feature, code);
+}
+
+std::int32_t Walker::predicted() {
+    double gap;
+    if (forest_.decision == Decision::argmax) {
+        double first = -INFINITY, second = -INFINITY;
+        for (double score : scores_) {
+            if (score > first) second = first, first = score;
+            else second = std::max(second, score);
+        }
+        gap = first - second;
+    } else {
+        gap = std::abs(scores_[0] - forest_.cut);
+    }
+    if (gap < tolerance_) resum();
+    return forest_.decide(scores_.data());
+}
+
+}  // namespace treefocus

@@ -1,0 +1,48 @@
+"""From a trained model to a `Forest`: one file a library, imported when a model of that library comes along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.adapters.files import load_forest
+from treefocus.errors import UnsupportedModel
+from treefocus.forest import Forest
+
+__all__ = ["Source", "load_forest", "translate"]
+
+# The top-level package of a model's class -> the adapter that knows it. An adapter has SUPPORTED, a tuple of classes,
+# and to_forest(model).
+_ADAPTERS = {"sklearn": "treefocus.adapters.sklearn"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A forest and, where the model itself is at hand, its own predict."""
+
+    forest: Forest
+    predict: Callable[[Any], NDArray[Any]] | None = None
+
+
+def translate(model: Any) -> Source:
+    """Translate a model, or pass a `Forest` through."""
+    if isinstance(model, Forest):
+        return Source(model)
+    for owner in type(model).__mro__:
+        adapter = _ADAPTERS.get(owner.__module__.partition(".")[0])
+        if adapter is not None:
+            module = import_module(adapter)
+            if isinstance(model, module.SUPPORTED):
+                return Source(module.to_forest(model), lambda rows: np.asarray(model.predict(rows)))
+    raise UnsupportedModel(f"A {type(model).__name__} is not supported; supported are {', '.join(supported())}.")
+
+
+def supported() -> list[str]:
+    """The names of all model classes that can be explained."""
+    names = [kind.__name__ for adapter in _ADAPTERS.values() for kind in import_module(adapter).SUPPORTED]
+    return [*names, "treefocus.Forest"]

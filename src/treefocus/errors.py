@@ -1,0 +1,26 @@
+"""Every exception of the package. Exceptions are for misuse; finding nothing is a status."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+
+class TreefocusError(Exception):
+    """Base of every error treefocus raises on purpose."""
+
+
+class InvalidInput(TreefocusError, ValueError):
+    """A parameter, row or file that cannot be used; the text says which, what is allowed and what came."""
+
+
+class UnsupportedModel(TreefocusError, TypeError):
+    """A model that no adapter can translate exactly."""
+
+
+class ModelMismatch(TreefocusError):
+    """The translated forest and the source model disagree on a row."""
+
+
+def reject(parameter: str, allowed: str, came: Any) -> NoReturn:
+    """Raise `InvalidInput` as one sentence: "`parameter` must be `allowed`, got `came`."."""
+    raise InvalidInput(f"{parameter} must be {allowed}, got {came}.")

@@ -1,0 +1,117 @@
+"""The kernels, compiled. This is the only module that imports the C++ core; `reference` holds their NumPy twins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.errors import reject
+from treefocus.forest import Floats, Forest, Ints
+from treefocus.grid import Grid
+from treefocus.kernels import _core
+from treefocus.kernels.inputs import Batch, CompiledDistance, Descent, Int8s, SoftForest
+from treefocus.kernels.reference import decide
+
+__all__ = ["decide", "descend", "grid_of", "hard_scores", "n_threads", "predict", "soft_loss"]
+
+_DECISION = {"argmax": 0, "above": 1, "at_least": 2}
+_grids: WeakKeyDictionary[Forest, Grid] = WeakKeyDictionary()
+_compiled: WeakKeyDictionary[Forest, _core.Forest] = WeakKeyDictionary()
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """How many threads to use: `n_jobs`, -1 for all cores, None for OMP_NUM_THREADS or else all cores."""
+    if n_jobs is not None and n_jobs != -1:
+        if n_jobs < 1:
+            reject("n_jobs", "None, -1 or at least 1", n_jobs)
+        return n_jobs
+    asked = os.environ.get("OMP_NUM_THREADS", "") if n_jobs is None else ""
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def grid_of(forest: Forest) -> Grid:
+    """The forest's grid, derived once."""
+    if forest not in _grids:
+        _grids[forest] = Grid.of(forest)
+    return _grids[forest]
+
+
+def compiled(forest: Forest) -> _core.Forest:
+    """The forest as the core holds it, derived once."""
+    if forest not in _compiled:
+        grid = grid_of(forest)
+        _compiled[forest] = _core.Forest(
+            forest.feature,
+            grid.split,
+            forest.right,
+            forest.default_left.view(np.uint8),
+            forest.tree_start,
+            forest.leaf_value,
+            forest.base_score,
+            grid.start,
+            grid.threshold,
+            forest.n_classes,
+            forest.divisor,
+            forest.cut,
+            _DECISION[forest.decision],
+            forest.input_dtype == "float32",
+        )
+    return _compiled[forest]
+
+
+def hard_scores(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Floats:
+    """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
+    scores = np.empty((len(rows), forest.n_outputs))
+    _core.hard_scores(compiled(forest), _floats(rows), scores, n_threads(n_jobs))
+    return scores
+
+
+def predict(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Ints:
+    """(n_rows,) index of the predicted class."""
+    return decide(forest, hard_scores(forest, rows, n_jobs))
+
+
+def soft_loss(
+    forest: Forest, soft: SoftForest, z: Floats, label: Ints, sign: Int8s, n_jobs: int | None = None
+) -> tuple[Floats, Floats]:
+    """The paper's prediction loss on the soft forest, and its gradient; see `reference.soft_loss`."""
+    loss, gradient = np.empty(len(z)), np.empty(z.shape)
+    _core.soft_loss(
+        compiled(forest), soft.threshold, soft.value, soft.n_trees, soft.sigma, soft.tau, soft.use_softmax,
+        _floats(z), label, sign, loss, gradient, n_threads(n_jobs),
+    )  # fmt: skip
+    return loss, gradient
+
+
+def descend(
+    forest: Forest,
+    soft: SoftForest,
+    distance: CompiledDistance,
+    descent: Descent,
+    batch: Batch,
+    *,
+    trace: Floats | None = None,
+    n_jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Floats, Floats]:
+    """FOCUS's loop; see `reference.descend`. `progress` hears how many rows are done."""
+    n_rows, n_features = batch.rows.shape
+    best, best_distance = np.full((n_rows, n_features), np.nan), np.full(n_rows, np.inf)
+    _core.descend(
+        compiled(forest), soft.threshold, soft.value, soft.n_trees, soft.sigma, soft.tau, soft.use_softmax,
+        int(distance.metric), distance.weight, distance.inverse, descent.beta, descent.alpha, descent.iterations,
+        descent.gradient_scale, batch.rows, batch.low, batch.high, batch.offset, batch.scale, batch.grain,
+        batch.origin, batch.target, batch.first, best, best_distance, trace, n_threads(n_jobs), progress,
+    )  # fmt: skip
+    return best, best_distance
+
+
+def _floats(values: Floats) -> NDArray[np.float64]:
+    return np.ascontiguousarray(values, dtype=np.float64)

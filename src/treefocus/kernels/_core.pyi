@@ -1,0 +1,74 @@
+"""The compiled core (cpp/bindings.cpp)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+_Array = NDArray[Any]
+
+class Forest:
+    def __init__(
+        self,
+        feature: _Array,
+        split: _Array,
+        right: _Array,
+        default_left: _Array,
+        tree_start: _Array,
+        leaf_value: _Array,
+        base_score: _Array,
+        start: _Array,
+        threshold: _Array,
+        n_classes: int,
+        divisor: float,
+        cut: float,
+        decision: int,
+        is_float32: bool,
+    ) -> None: ...
+
+def hard_scores(forest: Forest, rows: _Array, scores: _Array, n_threads: int) -> None: ...
+def soft_loss(
+    forest: Forest,
+    threshold: _Array,
+    value: _Array,
+    n_trees: int,
+    sigma: float,
+    tau: float,
+    use_softmax: bool,
+    z: _Array,
+    label: _Array,
+    sign: _Array,
+    loss: _Array,
+    gradient: _Array,
+    n_threads: int,
+) -> None: ...
+def descend(
+    forest: Forest,
+    threshold: _Array,
+    value: _Array,
+    n_trees: int,
+    sigma: float,
+    tau: float,
+    use_softmax: bool,
+    metric: int,
+    weight: _Array,
+    inverse: _Array,
+    beta: float,
+    alpha: float,
+    iterations: int,
+    gradient_scale: float,
+    rows: _Array,
+    low: _Array,
+    high: _Array,
+    offset: _Array,
+    scale: _Array,
+    grain: _Array,
+    origin: _Array,
+    target: _Array,
+    first: _Array,
+    best: _Array,
+    best_distance: _Array,
+    trace: _Array | None,
+    n_threads: int,
+    progress: Callable[[int], None] | None,
+) -> int: ...

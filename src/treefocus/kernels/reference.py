@@ -1,0 +1,165 @@
+"""A NumPy twin of every compiled kernel: slow, short, and next to the paper. The tests hold the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.forest import Floats, Forest, Ints
+from treefocus.grid import MISSING, Grid
+from treefocus.kernels.inputs import Batch, Descent, Int8s, SoftForest
+
+
+class Differentiable(Protocol):
+    """A distance: value and gradient for a batch."""
+
+    def value(self, z: Floats, y: Floats) -> Floats:
+        """(n_rows,) d(z, y)."""
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:
+        """(n_rows, n_features) derivative of d(z, y) with respect to y."""
+
+
+def leaves(forest: Forest, rows: Floats) -> Ints:
+    """(n_rows, n_trees) the leaf every row reaches in every tree."""
+    grid = Grid.of(forest)
+    codes = grid.encode(forest, rows)
+    every_row = np.arange(len(rows))
+    leaf_number = np.cumsum(forest.left < 0) - 1
+    reached = np.empty((len(rows), forest.n_trees), np.int32)
+    for tree, root in enumerate(forest.tree_start[:-1]):
+        node = np.full(len(rows), root)
+        while (inner := forest.left[node] >= 0).any():
+            code = codes[every_row, forest.feature[node]]
+            code_split = grid.split[node] - grid.start[forest.feature[node]]
+            to_left = np.where(code == MISSING, forest.default_left[node], code <= code_split)
+            node = np.where(inner, np.where(to_left, forest.left[node], forest.right[node]), node)
+        reached[:, tree] = leaf_number[node]
+    return reached
+
+
+def hard_scores(forest: Forest, rows: Floats) -> Floats:
+    """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
+    scores = np.tile(forest.base_score, (len(rows), 1))
+    for leaf in leaves(forest, rows).T:
+        scores += forest.leaf_value[leaf]
+    return scores / forest.divisor
+
+
+def decide(forest: Forest, scores: Floats) -> Ints:
+    """(n_rows,) the class that comes out of the scores."""
+    if forest.decision == "argmax":
+        return np.argmax(scores, axis=1).astype(np.int32)
+    above = scores[:, 0] > forest.cut if forest.decision == "above" else scores[:, 0] >= forest.cut
+    return above.astype(np.int32)
+
+
+def predict(forest: Forest, rows: Floats) -> Ints:
+    """(n_rows,) index of the predicted class."""
+    return decide(forest, hard_scores(forest, rows))
+
+
+def soft_loss(
+    forest: Forest, soft: SoftForest, z: Floats, label: Ints, sign: Int8s
+) -> tuple[Floats, Floats]:
+    """The paper's prediction loss on the soft forest, and its gradient.
+
+    The loss is f~(label | z) where sign is 1 (leave that class), 1 - f~(label | z) where it is -1 (reach it).
+    """
+    grid = Grid.of(forest)
+    n_rows = len(z)
+    every_row = np.arange(n_rows)
+    scores = np.zeros((n_rows, forest.n_outputs))
+    slopes = np.zeros((n_rows, forest.n_outputs, forest.n_features))  # d score / d z
+    leaf_number = np.cumsum(forest.left < 0) - 1
+
+    def visit(node: int, activation: Floats, slope: Floats) -> None:
+        """t~_j and its derivative, from the root to every leaf."""
+        if forest.left[node] < 0:
+            value = soft.value[leaf_number[node]]
+            scores[:] += activation[:, None] * value
+            slopes[:] += value[None, :, None] * slope[:, None, :]
+            return
+        f = forest.feature[node]
+        missing = np.isnan(z[:, f])
+        with np.errstate(over="ignore"):
+            to_left = 1.0 / (1.0 + np.exp(soft.sigma * (z[:, f] - soft.threshold[grid.split[node]])))
+        to_left = np.where(missing, forest.default_left[node], to_left)
+        own = np.zeros_like(slope)
+        own[:, f] = np.where(missing, 0.0, -soft.sigma * to_left * (1.0 - to_left))
+        for child, share, turn in ((forest.left[node], to_left, own), (forest.right[node], 1.0 - to_left, -own)):
+            visit(child, activation * share, slope * share[:, None] + activation[:, None] * turn)
+
+    for root in forest.tree_start[: min(soft.n_trees, forest.n_trees)]:
+        visit(root, np.ones(n_rows), np.zeros((n_rows, forest.n_features)))
+
+    if forest.n_outputs == 1:  # one score for class 1 against class 0
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+        slopes = np.concatenate([np.zeros_like(slopes), slopes], axis=1)
+    if soft.use_softmax or forest.n_outputs == 1:
+        shifted = soft.tau * (scores - scores.max(axis=1, keepdims=True))
+        share = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
+        probability = share[every_row, label]
+        mean_slope = np.einsum("nk,nkd->nd", share, slopes)
+        gradient = soft.tau * probability[:, None] * (slopes[every_row, label] - mean_slope)
+    else:
+        probability, gradient = scores[every_row, label], slopes[every_row, label]
+    return np.where(sign > 0, probability, 1.0 - probability), np.where(sign > 0, 1.0, -1.0)[:, None] * gradient
+
+
+def descend(
+    forest: Forest,
+    soft: SoftForest,
+    distance: Differentiable,
+    descent: Descent,
+    batch: Batch,
+    *,
+    trace: Floats | None = None,
+    progress: Callable[[int], None] | None = None,
+    soft_loss: Callable[..., tuple[Floats, Floats]] = soft_loss,
+    predict: Callable[[Forest, Floats], Ints] = predict,
+) -> tuple[Floats, Floats]:
+    """FOCUS: Adam on f~ + beta * distance while the real model has not flipped, on the distance alone while it has.
+
+    Returns the closest flipped point seen of every row (NaN where none) and its distance (infinity where none).
+    """
+    start = batch.start
+    y = batch.to_z(batch.first)
+    mean, square = np.zeros_like(y), np.zeros_like(y)
+    best = np.full_like(y, np.nan)
+    best_distance = np.full(len(y), np.inf)
+    label = np.where(batch.target >= 0, batch.target, batch.origin).astype(np.int32)
+    sign = np.where(batch.target >= 0, -1, 1).astype(np.int8)
+    moves = ~np.isnan(y)
+
+    def look() -> NDArray[np.bool_]:
+        points = batch.snapped(batch.from_z(y))
+        flipped = batch.is_flipped(predict(forest, points))
+        now = distance.value(start, batch.to_z(points))
+        closer = flipped & (now < best_distance)
+        best[closer], best_distance[closer] = points[closer], now[closer]
+        return flipped
+
+    flipped = look()
+    for t in range(1, descent.iterations + 1):
+        gradient = np.where(moves, descent.beta * distance.gradient(start, y), 0.0)
+        active = np.flatnonzero(~flipped)
+        if active.size:
+            gradient[active] += soft_loss(forest, soft, y[active], label[active], sign[active])[1]
+        gradient *= descent.gradient_scale
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
+        rate = descent.alpha * np.sqrt(1.0 - 0.999**t) / (1.0 - 0.9**t)
+        y = y - rate * mean / (np.sqrt(square) + 1e-8)
+        points = batch.from_z(y)
+        inside = np.clip(points, batch.low, batch.high)
+        y = np.where((inside == points) | ~moves, y, batch.to_z(inside))
+        flipped = look()
+        if trace is not None:
+            trace[:, t - 1] = best_distance
+        if progress is not None:
+            progress(t)
+    return best, best_distance
