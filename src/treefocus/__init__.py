@@ -1,0 +1,23 @@
+"""treefocus: the smallest change to a row that changes a tree ensemble's answer, and how we know that it is."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from treefocus.adapters import load_forest
+from treefocus.constraints import Decreasing, Fixed, Increasing, Range
+from treefocus.distances import Cosine, Distance, Euclidean, Mahalanobis, Manhattan
+from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
+from treefocus.explainer import Explainer, explain
+from treefocus.explanation import Change, Explanation, Explanations
+from treefocus.forest import Forest
+from treefocus.schema import Feature, Schema
+from treefocus.search import Focus, Status
+
+__version__ = version("treefocus")
+
+__all__ = [
+    "Change", "Cosine", "Decreasing", "Distance", "Euclidean", "Explainer", "Explanation", "Explanations", "Feature",
+    "Fixed", "Focus", "Forest", "Increasing", "InvalidInput", "Mahalanobis", "Manhattan", "ModelMismatch", "Range",
+    "Schema", "Status", "TreefocusError", "UnsupportedModel", "explain", "load_forest",
+]  # fmt: skip

@@ -41,7 +41,9 @@ def _focus_trees(record: dict[str, Any]) -> Forest:
 
     def children(key: str) -> Any:
         ids = [np.asarray(tree[key], np.int64) for tree in trees]
-        return np.concatenate([np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)])
+        return np.concatenate(
+            [np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)]
+        )
 
     counts = joined("value").astype(np.float64)
     distribution = counts / counts.sum(axis=1, keepdims=True)
@@ -52,9 +54,17 @@ def _focus_trees(record: dict[str, Any]) -> Forest:
         weight = np.asarray(record["estimator_weights"][:n_trees], np.float64)
         per_node = np.repeat(weight, np.diff(start))[:, None]
         vote = np.eye(len(classes))[distribution.argmax(axis=1)]
-        rest = {"node_value": vote * per_node, "node_distribution": distribution * per_node, "tree_weight": weight}
+        rest = {
+            "node_value": vote * per_node,
+            "node_distribution": distribution * per_node,
+            "tree_weight": weight,
+        }
     elif kind in ("dt", "rf"):
-        rest = {"node_value": distribution, "divisor": float(n_trees), "tree_weight": np.full(n_trees, 1.0 / n_trees)}
+        rest = {
+            "node_value": distribution,
+            "divisor": float(n_trees),
+            "tree_weight": np.full(n_trees, 1.0 / n_trees),
+        }
     else:
         reject("kind", "'dt', 'rf' or 'ab'", repr(kind))
     return Forest.from_nodes(

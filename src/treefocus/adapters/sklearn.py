@@ -33,7 +33,9 @@ def to_forest(model: Any) -> Forest:
     except NotFittedError as error:
         raise InvalidInput(f"The {type(model).__name__} is not fitted: call its fit first.") from error
     if np.ndim(model.n_classes_) > 0 or isinstance(model.classes_, list):
-        raise UnsupportedModel(f"This {type(model).__name__} predicts several outputs at once; fit one model an output.")
+        raise UnsupportedModel(
+            f"This {type(model).__name__} predicts several outputs at once; fit one model an output."
+        )
     if isinstance(model, AdaBoostClassifier):
         return _adaboost(model)
     estimators = list(model.estimators_) if hasattr(model, "estimators_") else [model]
@@ -87,7 +89,9 @@ def _assemble(model: Any, estimators: list[Any], *, node_value: list[Any], **res
 
     def children(side: str) -> Any:
         ids = [getattr(tree, side) for tree in trees]
-        return np.concatenate([np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)])
+        return np.concatenate(
+            [np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)]
+        )
 
     names = getattr(model, "feature_names_in_", None)
     return Forest.from_nodes(

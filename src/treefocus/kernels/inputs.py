@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.forest import Floats, Ints
+from treefocus.schema import FLOAT32, INTEGER
 
 Int8s = NDArray[np.int8]
-
-ANY_FLOAT, FLOAT32, INTEGER = 0, 1, 2  # grains: which values an answer may hold in a column
 
 
 @dataclass(frozen=True, eq=False)

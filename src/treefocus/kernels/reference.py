@@ -62,9 +62,7 @@ def predict(forest: Forest, rows: Floats) -> Ints:
     return decide(forest, hard_scores(forest, rows))
 
 
-def soft_loss(
-    forest: Forest, soft: SoftForest, z: Floats, label: Ints, sign: Int8s
-) -> tuple[Floats, Floats]:
+def soft_loss(forest: Forest, soft: SoftForest, z: Floats, label: Ints, sign: Int8s) -> tuple[Floats, Floats]:
     """The paper's prediction loss on the soft forest, and its gradient.
 
     The loss is f~(label | z) where sign is 1 (leave that class), 1 - f~(label | z) where it is -1 (reach it).
@@ -90,7 +88,10 @@ def soft_loss(
         to_left = np.where(missing, forest.default_left[node], to_left)
         own = np.zeros_like(slope)
         own[:, f] = np.where(missing, 0.0, -soft.sigma * to_left * (1.0 - to_left))
-        for child, share, turn in ((forest.left[node], to_left, own), (forest.right[node], 1.0 - to_left, -own)):
+        for child, share, turn in (
+            (forest.left[node], to_left, own),
+            (forest.right[node], 1.0 - to_left, -own),
+        ):
             visit(child, activation * share, slope * share[:, None] + activation[:, None] * turn)
 
     for root in forest.tree_start[: min(soft.n_trees, forest.n_trees)]:
@@ -107,7 +108,9 @@ def soft_loss(
         gradient = soft.tau * probability[:, None] * (slopes[every_row, label] - mean_slope)
     else:
         probability, gradient = scores[every_row, label], slopes[every_row, label]
-    return np.where(sign > 0, probability, 1.0 - probability), np.where(sign > 0, 1.0, -1.0)[:, None] * gradient
+    return np.where(sign > 0, probability, 1.0 - probability), np.where(sign > 0, 1.0, -1.0)[
+        :, None
+    ] * gradient
 
 
 def descend(

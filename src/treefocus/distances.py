@@ -1,0 +1,214 @@
+"""Distances: what "smallest change" means. Value and gradient for a batch, in the scaled space.
+
+A user's own distance is any object with `value(z, y)` -> (n_rows,) and `gradient(z, y)` -> (n_rows, n_features),
+the derivative with respect to y, for batches z, y of shape (n_rows, n_features).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from treefocus.errors import InvalidInput, reject
+from treefocus.forest import Floats
+from treefocus.kernels.inputs import CompiledDistance, Metric
+
+_SMOOTH = 1e-10  # keeps gradients finite where nothing has moved yet
+
+
+class Distance(ABC):
+    """Base of all distances. `fitted` gives the distance for a number of features and, where needed, from data."""
+
+    @abstractmethod
+    def value(self, z: Floats, y: Floats) -> Floats:
+        """(n_rows,) d(z, y)."""
+
+    @abstractmethod
+    def gradient(self, z: Floats, y: Floats) -> Floats:
+        """(n_rows, n_features) derivative of d(z, y) with respect to y."""
+
+    def fitted(self, n_features: int, data: Floats | None) -> Distance:
+        """The distance ready to use; `data` is the training data in the scaled space."""
+        return self
+
+    @property
+    def compiled(self) -> CompiledDistance | None:
+        """The distance as the compiled descent takes it, None if only Python knows it."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighted(Distance):
+    weights: Sequence[float] | Floats | None = None
+
+    def fitted(self, n_features: int, data: Floats | None) -> Distance:
+        name = f"{type(self).__name__}.weights"
+        weights = np.ones(n_features) if self.weights is None else np.asarray(self.weights, np.float64)
+        if weights.shape != (n_features,):
+            reject(name, f"one number a feature ({n_features})", f"shape {weights.shape}")
+        if not (np.isfinite(weights).all() and (weights > 0).all()):
+            reject(name, "finite numbers above 0", weights.min())
+        return replace(self, weights=np.ascontiguousarray(weights))
+
+    @property
+    def w(self) -> Floats:
+        if self.weights is None:
+            raise InvalidInput(
+                f"{type(self).__name__} must be fitted before use: call fitted(n_features, data)."
+            )
+        return np.asarray(self.weights, np.float64)
+
+    def _compiled(self, metric: Metric) -> CompiledDistance:
+        return CompiledDistance(metric, self.w, np.zeros((0, 0)))
+
+
+class Euclidean(_Weighted):
+    """sqrt(sum of w (y - z)^2)."""
+
+    def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.sqrt((self.w * _delta(z, y) ** 2).sum(axis=1))
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        delta = _delta(z, y)
+        return self.w * delta / np.sqrt((self.w * delta**2).sum(axis=1, keepdims=True) + _SMOOTH)
+
+    @property
+    def compiled(self) -> CompiledDistance:  # noqa: D102
+        return self._compiled(Metric.EUCLIDEAN)
+
+
+class Manhattan(_Weighted):
+    """Sum of w |y - z|."""
+
+    def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.asarray((self.w * np.abs(_delta(z, y))).sum(axis=1))
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return self.w * np.sign(_delta(z, y))
+
+    @property
+    def compiled(self) -> CompiledDistance:  # noqa: D102
+        return self._compiled(Metric.MANHATTAN)
+
+
+class Cosine(_Weighted):
+    """1 - <z, y> / (|z| |y|), with the weights in the inner product; 1 from a zero vector to any other."""
+
+    def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        zz, yy, zy = self._products(z, y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance = np.maximum(0.0, 1.0 - zy / np.sqrt(zz * yy))
+        return np.where((zz == 0) | (yy == 0), (zz != yy).astype(np.float64), distance)
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        zz, yy, zy = (product[:, None] for product in self._products(z, y))
+        zz, yy = np.maximum(zz, 1e-12), np.maximum(yy, 1e-12)
+        return np.nan_to_num(self.w * (zy / yy * y - z) / np.sqrt(zz * yy))
+
+    def _products(self, z: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        z, y = np.where(np.isnan(z), 0.0, z), np.where(np.isnan(z), 0.0, y)
+        return (self.w * z * z).sum(axis=1), (self.w * y * y).sum(axis=1), (self.w * z * y).sum(axis=1)
+
+    @property
+    def compiled(self) -> CompiledDistance:  # noqa: D102
+        return self._compiled(Metric.COSINE)
+
+
+@dataclass(frozen=True, eq=False)
+class Mahalanobis(Distance):
+    """sqrt((y - z)' C^-1 (y - z)), or that squared; C is the covariance of `data` (divided by n) unless given.
+
+    Weights multiply the differences: weight w counts a change of 1 as sqrt(w). A column that never varies in the
+    data counts as one of variance 1.
+    """
+
+    covariance: Any = None
+    squared: bool = False
+    weights: Sequence[float] | Floats | None = None
+    inverse: Floats | None = None
+
+    def fitted(self, n_features: int, data: Floats | None) -> Distance:  # noqa: D102
+        covariance = self.covariance
+        if covariance is None:
+            if data is None:
+                raise InvalidInput(
+                    "Mahalanobis needs data= for its covariance, or Mahalanobis(covariance=...)."
+                )
+            covariance = np.cov(data[~np.isnan(data).any(axis=1)].T, bias=True).reshape(
+                n_features, n_features
+            )
+        covariance = np.array(covariance, np.float64)
+        if covariance.shape != (n_features, n_features):
+            reject("Mahalanobis.covariance", f"({n_features}, {n_features})", covariance.shape)
+        if not np.allclose(covariance, covariance.T) or np.linalg.eigvalsh(covariance).min() < -1e-9:
+            reject("Mahalanobis.covariance", "symmetric and positive semidefinite", "another matrix")
+        flat = np.flatnonzero(np.diag(covariance) <= 0)
+        covariance[flat, flat] = 1.0
+        if np.linalg.cond(covariance) > 1e12:  # columns that determine each other
+            covariance += 1e-8 * np.trace(covariance) / n_features * np.eye(n_features)
+        weights = Euclidean(self.weights).fitted(n_features, data).w  # type: ignore[attr-defined]
+        inverse = np.linalg.inv(covariance) * np.sqrt(np.outer(weights, weights))
+        return replace(self, inverse=np.ascontiguousarray((inverse + inverse.T) / 2))
+
+    def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        delta = _delta(z, y)
+        square = np.maximum(np.einsum("nf,fg,ng->n", delta, self._inverse, delta), 0.0)
+        return square if self.squared else np.sqrt(square)
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        delta = _delta(z, y)
+        slope = (delta + _SMOOTH) @ self._inverse
+        if self.squared:
+            return 2.0 * slope
+        return slope / np.sqrt(np.maximum((delta * slope).sum(axis=1, keepdims=True), 0.0) + _SMOOTH)
+
+    @property
+    def _inverse(self) -> Floats:
+        if self.inverse is None:
+            raise InvalidInput("Mahalanobis must be fitted before use: call fitted(n_features, data).")
+        return self.inverse
+
+    @property
+    def compiled(self) -> CompiledDistance:  # noqa: D102
+        metric = Metric.MAHALANOBIS_SQUARED if self.squared else Metric.MAHALANOBIS
+        return CompiledDistance(metric, np.ones(len(self._inverse)), self._inverse)
+
+
+@dataclass(frozen=True, eq=False)
+class UserDistance(Distance):
+    """A user's own object with `value` and `gradient`."""
+
+    own: Any
+
+    def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.asarray(self.own.value(z, y), np.float64)
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.asarray(self.own.gradient(z, y), np.float64)
+
+
+NAMED: dict[str, Distance] = {
+    "euclidean": Euclidean(),
+    "manhattan": Manhattan(),
+    "cosine": Cosine(),
+    "mahalanobis": Mahalanobis(),
+}
+
+
+def as_distance(distance: Any) -> Distance:
+    """A distance from its name, a `Distance`, or a user's own object with `value` and `gradient`."""
+    if isinstance(distance, Distance):
+        return distance
+    if isinstance(distance, str) and distance in NAMED:
+        return NAMED[distance]
+    if callable(getattr(distance, "value", None)) and callable(getattr(distance, "gradient", None)):
+        return UserDistance(distance)
+    reject("distance", f"one of {', '.join(NAMED)}, or an object with value and gradient", repr(distance))
+
+
+def _delta(z: Floats, y: Floats) -> Floats:
+    return np.where(np.isnan(z), 0.0, y - z)

@@ -1,0 +1,245 @@
+"""From a model and rows to explanations: the whole story on one screen."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus import kernels
+from treefocus.adapters import translate
+from treefocus.constraints import Constraint, as_constraints
+from treefocus.distances import Distance, as_distance
+from treefocus.errors import InvalidInput, reject
+from treefocus.explanation import Explanations
+from treefocus.forest import Floats
+from treefocus.problem import Problem, Space
+from treefocus.rounding import shortest_in_cell
+from treefocus.schema import INTEGER, Schema
+from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
+from treefocus.tables import Table, as_table
+
+EXAMPLES = 10_000  # training rows kept to start from
+
+
+class Explainer:
+    """Answers, for a trained tree ensemble: what is the smallest change to this row that changes the prediction?
+
+    model: a fitted model of a supported library, or a `Forest`. data: training rows, from which scale and domain are
+    taken. distance: "euclidean", "manhattan", "cosine", "mahalanobis", a `Distance`, or your own object with value and
+    gradient. constraints: `Fixed`, `Range`, `Increasing`, `Decreasing`. scale: what a change of 1 means per feature:
+    "range" of the data (default), "std", "mad", None for the values as they are, or an array. bounds: (low, high)
+    domain of the answers, default the range of the data. schema: names, kinds and units of the columns.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any = None,
+        *,
+        distance: str | Distance | Any = "euclidean",
+        constraints: Constraint | list[Constraint] | tuple[Constraint, ...] = (),
+        scale: Any = "range",
+        bounds: Any = None,
+        schema: Schema | None = None,
+    ) -> None:
+        source = translate(model)
+        self.forest, self._own_predict = source.forest, source.predict
+        known = None if data is None else self._read(as_table(data, "data"), "data")
+        self.schema = self._named(schema, known)
+        examples = None if known is None else known.values[np.isfinite(known.values).all(axis=1)]
+        if examples is not None and not len(examples):
+            reject("data", "at least one row without missing values", "none")
+        self.space = Space.of(examples, scale, bounds, self.forest.n_features)
+        self.distance = as_distance(distance).fitted(
+            self.forest.n_features, None if examples is None else self.space.to_z(examples)
+        )
+        self.distance_name = distance if isinstance(distance, str) else type(distance).__name__
+        self.constraints = as_constraints(constraints)
+        self._integer = np.array([feature.kind == "integer" for feature in self.schema.features])
+        if known is not None:
+            self._integer |= known.grain == INTEGER
+        self._examples = None if examples is None else _spread_out(examples)
+
+    def explain(
+        self,
+        X: Any,
+        target: Any = None,
+        strategy: str | Strategy = "auto",
+        *,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[int], None] = False,
+        seed: int = 0,
+    ) -> Explanations:
+        """Explain every row of X: pandas, polars or NumPy, the same comes back.
+
+        target: None for any other class, a class, or one a row. strategy: a name or an object such as Focus(sigma=5).
+        time_limit: seconds a row. progress: True for a bar, or a function that hears how many rows are done.
+        """
+        began = time.perf_counter()
+        chosen = as_strategy(strategy)
+        table = self._read(as_table(X, "X"), "X")
+        if time_limit is not None and not time_limit > 0:
+            reject("time_limit", "a number of seconds above 0, or None", time_limit)
+        problem, outcome, reasons = self._settle(table, target)
+        is_open = np.flatnonzero(outcome.status == Status.NOT_FOUND)
+        if is_open.size:
+            with _bar(progress, is_open.size) as report:
+                run = Run(seed=seed, n_jobs=n_jobs, time_limit=time_limit, progress=report)
+                found = chosen.solve(problem.subset(is_open), run)
+            outcome = _merged(outcome, is_open, found)
+        outcome = self._checked_on_model(table, problem, outcome)
+        return self._explanations(table, problem, outcome, reasons, time.perf_counter() - began)
+
+    def _settle(self, table: Table, target: Any) -> tuple[Problem, Outcome, dict[int, str]]:
+        """The problem, and the rows that need no search: unreadable, already there, or with contradicting constraints."""
+        readable = np.isfinite(table.values) | (np.isnan(table.values) & self.forest.takes_missing)
+        is_readable = readable.all(axis=1)
+        grain = np.where(self._integer, INTEGER, table.grain).astype(np.int8)
+        problem = Problem.ask(
+            self.forest,
+            np.where(is_readable[:, None], table.values, 0.0),
+            space=self.space,
+            distance=self.distance,
+            constraints=self.constraints,
+            schema=self.schema,
+            grain=grain,
+            target=target,
+            examples=self._examples,
+        )
+        outcome = Outcome.of_points(problem, np.full_like(table.values, np.nan))
+        already = (
+            (problem.batch.target == problem.batch.origin)
+            & problem.is_valid(problem.batch.rows)
+            & is_readable
+        )
+        outcome.points[already] = problem.batch.rows[already]
+        outcome.distance[already] = 0.0
+        outcome.status[already] = Status.OPTIMAL
+        contradicted = ~problem.has_box & is_readable
+        outcome.status[contradicted], outcome.lower_bound[contradicted] = Status.INFEASIBLE, np.inf
+        outcome.status[~is_readable] = Status.INVALID
+        reasons = dict.fromkeys(np.flatnonzero(already).tolist(), "the row has the wanted answer already")
+        for i in np.flatnonzero(contradicted):
+            columns = [
+                self.schema.names[j] for j in np.flatnonzero(problem.batch.low[i] > problem.batch.high[i])
+            ]
+            reasons[int(i)] = f"the constraints contradict each other on {', '.join(columns)}"
+        for i in np.flatnonzero(~is_readable):
+            columns = [self.schema.names[j] for j in np.flatnonzero(~readable[i])]
+            reasons[int(i)] = f"the model takes no missing or infinite value, as in {', '.join(columns)}"
+        return problem, outcome, reasons
+
+    def _checked_on_model(self, table: Table, problem: Problem, outcome: Outcome) -> Outcome:
+        """Ask the source model itself, where it is at hand; a row on which it disagrees is not returned."""
+        answered = np.flatnonzero([status.has_answer for status in outcome.status])
+        if self._own_predict is None or not answered.size:
+            return outcome
+        part = problem.batch.subset(answered)
+        given = outcome.points[answered]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # names or no names: the model was fitted, it is only asked
+            said = self._own_predict(given)
+        position = {label: index for index, label in enumerate(self.forest.classes.tolist())}
+        predicted = np.array([position[label] for label in said.tolist()], np.int32)
+        wrong = answered[~part.is_flipped(predicted)]
+        outcome.points[wrong], outcome.distance[wrong] = np.nan, np.nan
+        outcome.status[wrong] = Status.NOT_FOUND
+        return outcome
+
+    def _explanations(
+        self, table: Table, problem: Problem, outcome: Outcome, reasons: dict[int, str], seconds: float
+    ) -> Explanations:
+        answered = np.array([status.has_answer for status in outcome.status], bool)
+        classes = self.forest.classes
+        result = np.full(len(answered), None, object)
+        if answered.any():
+            after = kernels.predict(self.forest, outcome.points[answered])
+            result[answered] = [classes[k] for k in after]
+        return Explanations(
+            table=table,
+            schema=self.schema,
+            points=outcome.points,
+            shown=shortest_in_cell(problem, outcome.points),
+            parts=problem.batch.to_z(outcome.points) - problem.batch.start,
+            predicted=classes[problem.batch.origin],
+            outcome=result,
+            found=outcome,
+            reasons=tuple(reasons.get(i, status.value) for i, status in enumerate(outcome.status)),
+            distance_name=self.distance_name,
+            seconds=seconds,
+        )
+
+    def _read(self, table: Table, parameter: str) -> Table:
+        """Check the columns against the model's."""
+        names, wanted = table.names, self.forest.feature_names
+        if table.values.shape[1] != self.forest.n_features and not (
+            names and wanted and set(wanted) <= set(names)
+        ):
+            reject(f"{parameter}", f"{self.forest.n_features} columns wide", table.values.shape[1])
+        if names is not None and wanted is not None and names != wanted:
+            unknown = [name for name in names if name not in wanted]
+            if unknown:
+                raise InvalidInput(
+                    f"{parameter} has columns the model was not trained on: {', '.join(unknown)}."
+                )
+            raise InvalidInput(
+                f"{parameter} has the model's columns in another order; use {parameter}[{list(wanted)}]."
+            )
+        return table
+
+    def _named(self, schema: Schema | None, known: Table | None) -> Schema:
+        names = (known.names if known is not None else None) or self.forest.feature_names
+        if schema is None:
+            return Schema.of_names(names or [f"feature {j}" for j in range(self.forest.n_features)])
+        if len(schema) != self.forest.n_features:
+            reject("schema", f"of {self.forest.n_features} columns", len(schema))
+        if names is not None and tuple(names) != schema.names:
+            reject("schema", f"of the columns {', '.join(names)}", ", ".join(schema.names))
+        return schema
+
+    def __repr__(self) -> str:
+        return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"
+
+
+def explain(model: Any, X: Any, data: Any = None, **options: Any) -> Explanations:
+    """Explain rows in one call: the options of `Explainer` and `Explainer.explain` together."""
+    own = ("distance", "constraints", "scale", "bounds", "schema")
+    building = {name: options.pop(name) for name in own if name in options}
+    return Explainer(model, data, **building).explain(X, **options)
+
+
+def _merged(outcome: Outcome, rows: NDArray[np.intp], found: Outcome) -> Outcome:
+    outcome.points[rows], outcome.distance[rows] = found.points, found.distance
+    outcome.lower_bound[rows], outcome.status[rows] = found.lower_bound, found.status
+    return Outcome(outcome.points, outcome.distance, outcome.lower_bound, outcome.status, found.history)
+
+
+def _spread_out(examples: Floats) -> Floats:
+    """At most EXAMPLES rows, evenly over the data."""
+    if len(examples) <= EXAMPLES:
+        return examples
+    return examples[np.linspace(0, len(examples) - 1, EXAMPLES).astype(np.intp)]
+
+
+@contextmanager
+def _bar(progress: bool | Callable[[int], None], n_rows: int) -> Iterator[Callable[[int], None] | None]:
+    """The function that hears progress: the user's, a bar's, or none."""
+    if not progress:
+        yield None
+    elif callable(progress):
+        yield progress
+    else:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, transient=True) as bar:
+            task = bar.add_task("explaining", total=n_rows)
+            yield lambda done: bar.update(task, completed=done)
+            bar.update(task, completed=n_rows)

@@ -1,0 +1,1 @@
+"""Showing an explanation: takes a finished one, computes nothing."""

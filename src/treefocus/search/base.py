@@ -1,0 +1,121 @@
+"""What every search strategy has in common: a frozen record of parameters that turns a Problem into an Outcome."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.errors import reject
+from treefocus.forest import Bools, Floats
+from treefocus.problem import Problem
+
+Progress = Callable[[int], None]
+
+
+class Status(Enum):
+    """How a row came out; the text is the sentence shown."""
+
+    OPTIMAL = "the smallest change there is, proven"
+    BOUNDED = "a change, with a proven bound on how much smaller one could be"
+    FOUND = "a change; how close to the smallest it is was not asked"
+    INFEASIBLE = "proven: no change that obeys the constraints gets this answer"
+    NOT_FOUND = "no change was found, and none was ruled out"
+    INVALID = "the row cannot be read by the model"
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether a counterfactual comes with this status."""
+        return self in (Status.OPTIMAL, Status.BOUNDED, Status.FOUND)
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """How a search went: after each iteration, the share of rows found and their mean distance (NaN before the first)."""
+
+    share_found: Floats  # (n_iterations,)
+    mean_distance: Floats  # (n_iterations,)
+
+
+@dataclass(frozen=True)
+class Run:
+    """How to work, as opposed to what to look for: nothing here changes an answer except `time_limit` and `seed`."""
+
+    seed: int = 0
+    n_jobs: int | None = None
+    time_limit: float | None = None  # seconds a row
+    progress: Progress | None = None  # hears how many rows are done
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a strategy found, row by row."""
+
+    points: Floats  # (n_rows, n_features), NaN where none
+    distance: Floats  # (n_rows,), NaN where none
+    lower_bound: Floats  # (n_rows,) proven: no valid point is closer; infinity where none exists
+    status: NDArray[np.object_]  # (n_rows,) of Status
+    history: History | None = None
+
+    @classmethod
+    def of_points(
+        cls,
+        problem: Problem,
+        points: Floats,
+        is_infeasible: Bools | None = None,
+        history: History | None = None,
+    ) -> Outcome:
+        """Points without a proof. One that is not valid is dropped here, whoever found it."""
+        valid = problem.is_valid(points)
+        points = np.where(valid[:, None], points, np.nan)
+        infeasible = np.zeros(len(points), bool) if is_infeasible is None else is_infeasible
+        status = np.where(valid, Status.FOUND, np.where(infeasible, Status.INFEASIBLE, Status.NOT_FOUND))
+        distance = np.where(valid, problem.distance_to(points), np.nan)
+        return cls(points, distance, np.where(infeasible, np.inf, 0.0), status, history)
+
+
+class Strategy(ABC):
+    """A way to search. Frozen: all state of a search is in its Outcome."""
+
+    @abstractmethod
+    def solve(self, problem: Problem, run: Run) -> Outcome:
+        """Answer the problem, every row of it."""
+
+
+@dataclass
+class Incumbent:
+    """The best valid point of every row so far."""
+
+    problem: Problem
+    points: Floats = field(init=False)
+    distance: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.points = np.full_like(self.problem.batch.rows, np.nan)
+        self.distance = np.full(len(self.problem), np.inf)
+
+    def offer(self, points: Floats, chosen: NDArray[np.intp] | None = None) -> None:
+        """Keep those points, of the `chosen` rows or of all, that are valid and closer than what was there."""
+        rows = np.arange(len(self.problem)) if chosen is None else chosen
+        part = self.problem.subset(rows)
+        distance = np.where(part.is_valid(points), part.distance_to(points), np.inf)
+        closer = distance < self.distance[rows]
+        self.points[rows[closer]] = points[closer]
+        self.distance[rows[closer]] = distance[closer]
+
+    @property
+    def missing(self) -> NDArray[np.intp]:
+        """The rows without a point."""
+        return np.flatnonzero(~np.isfinite(self.distance))
+
+
+def check_positive(owner: object, *names: str) -> None:
+    """Each named parameter must be a finite number above 0."""
+    for name in names:
+        value = getattr(owner, name)
+        if not (isinstance(value, int | float) and np.isfinite(value) and value > 0):
+            reject(f"{type(owner).__name__}.{name}", "a finite number above 0", value)

@@ -1,0 +1,149 @@
+"""FOCUS (Lucic et al., 2022): gradient descent on a differentiable copy of the forest until the real one flips.
+
+Every split becomes a sigmoid of steepness sigma, the vote a softmax with temperature tau. From x, Adam descends on
+
+    f~(y | x') while the real forest still says y, plus beta * d(x, x') always,
+
+in the scaled space, clipped to the allowed box after each step, and the closest point that really flipped is kept.
+Rows that a first pass leaves unflipped go through RETRIES, a fixed schedule of other parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from treefocus import kernels
+from treefocus.errors import reject
+from treefocus.forest import Floats, Forest
+from treefocus.kernels import reference
+from treefocus.kernels.inputs import Batch, Descent, SoftForest
+from treefocus.problem import Problem
+from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive
+from treefocus.search.examples import nearest_examples
+
+Leaf = Literal["distribution", "vote"]
+
+# Rows that resist: a softer forest sees farther and the pull back to x is weaker; the last one is sharp again, for
+# thresholds that stand close together. Whoever still resists starts from the nearest training row of another class.
+RETRIES: tuple[dict[str, float], ...] = (
+    {"sigma": 5.0, "tau": 3.0, "beta": 1e-3, "alpha": 0.01},
+    {"sigma": 2.0, "tau": 1.0, "beta": 1e-4, "alpha": 0.02},
+    {"sigma": 30.0, "tau": 3.0, "beta": 1e-4, "alpha": 0.02},
+)
+
+
+@dataclass(frozen=True)
+class Focus(Strategy):
+    """The paper's method. sigma, tau, beta and alpha are its names; the defaults need no tuning.
+
+    leaf: "distribution" as the paper writes, "vote" (the leaf's majority class) as the authors' program does.
+    tau None takes the scores as they are, without a softmax. soft_trees: only that many first trees enter the soft
+    forest. batch_mean divides gradients by the number of rows, as the authors' program does (an answer then depends
+    on how many rows are asked at once). normalise divides the tree weights by their sum, so that tau means the same
+    for every forest. retry: whether rows that resist go through the schedule. history: whether the outcome has one.
+    """
+
+    sigma: float = 10.0
+    tau: float | None = 3.0
+    beta: float = 0.01
+    alpha: float = 0.005
+    iterations: int = 1000
+    leaf: Leaf = "distribution"
+    soft_trees: int | None = None
+    batch_mean: bool = False
+    normalise: bool = True
+    retry: bool = True
+    history: bool = False
+
+    def __post_init__(self) -> None:
+        check_positive(self, "sigma", "beta", "alpha", "iterations")
+        for name in ("tau", "soft_trees"):
+            if getattr(self, name) is not None:
+                check_positive(self, name)
+        if self.leaf not in ("distribution", "vote"):
+            reject("Focus.leaf", "'distribution' or 'vote'", repr(self.leaf))
+
+    def solve(self, problem: Problem, run: Run) -> Outcome:
+        """One pass over all rows, then the schedule over those that resist."""
+        incumbent = Incumbent(problem)
+        trace = np.full((len(problem), self.iterations), np.inf) if self.history else None
+        incumbent.offer(self._descend(problem, problem.batch, run, trace))
+        if self.retry:
+            self._insist(problem, incumbent, run)
+        return Outcome.of_points(
+            problem, incumbent.points, history=None if trace is None else _history(trace)
+        )
+
+    def _insist(self, problem: Problem, incumbent: Incumbent, run: Run) -> None:
+        """The schedule, over the rows without an answer."""
+        quiet = replace(run, progress=None)
+        for parameters in RETRIES:
+            left = incumbent.missing
+            if left.size:
+                part = problem.subset(left)
+                incumbent.offer(replace(self, **parameters)._descend(part, part.batch, quiet, None), left)
+        left = incumbent.missing
+        if left.size and problem.examples is not None:
+            part = problem.subset(left)
+            batch = replace(part.batch, first=nearest_examples(part))
+            incumbent.offer(self._descend(part, batch, quiet, None), left)
+
+    def _descend(self, problem: Problem, batch: Batch, run: Run, trace: Floats | None) -> Floats:
+        soft = self.soft_forest(problem.forest, batch)
+        gradient_scale = 1.0 / max(len(problem), 1) if self.batch_mean else 1.0
+        descent = Descent(self.beta, self.alpha, self.iterations, gradient_scale)
+        compiled = problem.distance.compiled
+        if compiled is not None:
+            return kernels.descend(
+                problem.forest,
+                soft,
+                compiled,
+                descent,
+                batch,
+                trace=trace,
+                n_jobs=run.n_jobs,
+                progress=run.progress,
+            )[0]
+        return reference.descend(
+            problem.forest, soft, problem.distance, descent, batch,
+            trace=trace, soft_loss=kernels.soft_loss, predict=kernels.predict,
+        )[0]  # fmt: skip
+
+    def soft_forest(self, forest: Forest, batch: Batch) -> SoftForest:
+        """The differentiable copy, in the space in which distance is measured."""
+        grid = kernels.grid_of(forest)
+        feature = np.repeat(np.arange(forest.n_features), np.diff(grid.start))
+        return SoftForest(
+            threshold=(grid.threshold - batch.offset[feature]) / batch.scale[feature],
+            value=_leaf_values(forest, self.leaf, self.normalise),
+            n_trees=forest.n_trees if self.soft_trees is None else self.soft_trees,
+            sigma=float(self.sigma),
+            tau=1.0 if self.tau is None else float(self.tau),
+            use_softmax=self.tau is not None,
+        )
+
+
+def _leaf_values(forest: Forest, leaf: Leaf, normalise: bool) -> Floats:
+    """(n_leaves, n_outputs) omega * T(y | j)."""
+    values = (
+        forest.leaf_value / forest.divisor if forest.leaf_distribution is None else forest.leaf_distribution
+    )
+    if leaf == "vote":
+        if forest.tree_weight is None or forest.decision != "argmax":
+            reject("Focus.leaf", f"'distribution' for {forest.source}, whose leaves do not vote", repr(leaf))
+        votes = np.eye(forest.n_outputs)[values.argmax(axis=1)]
+        values = votes * forest.tree_weight[forest.tree_of_leaf][:, None]
+    if normalise and forest.tree_weight is not None:
+        values = values / forest.tree_weight.sum()
+    return np.ascontiguousarray(values)
+
+
+def _history(trace: Floats) -> History:
+    found = np.isfinite(trace)
+    count = found.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(found, trace, 0.0).sum(axis=0) / count
+    return History(share_found=count / max(len(trace), 1), mean_distance=mean)
