@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "treefocus/exact.hpp"
 #include "treefocus/kernels.hpp"
 
 namespace nb = nanobind;
@@ -157,6 +158,29 @@ NB_MODULE(_core, m) {
         return run(progress, [&](Control& control) {
             descend(forest, soft, distance, descent, batch, best.data(), best_distance.data(),
                     trace ? trace->data() : nullptr, n_threads, control);
+        });
+    });
+
+    m.def("exact", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high, In<double, 2> norm_weights,
+                      double seconds, std::int64_t node_limit, double bytes, In<double, 2> rows, In<double, 2> low,
+                      In<double, 2> high, In<double, 1> offset, In<double, 1> scale, In<std::int8_t, 1> grain,
+                      In<std::int32_t, 1> origin, In<std::int32_t, 1> target, Out<double, 2> best,
+                      Out<double, 1> distance, Out<double, 1> lower_bound, Out<std::int8_t, 1> proof,
+                      Out<std::int64_t, 1> nodes, int n_threads, Progress progress) {
+        const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
+        expect(norm_weights, "norm_weights", {4, d});
+        Norms norms;
+        const double* w = norm_weights.data();
+        norms.l1.assign(w, w + d);
+        norms.l2.assign(w + d, w + 2 * d);
+        norms.linf.assign(w + 2 * d, w + 3 * d);
+        norms.l0.assign(w + 3 * d, w + 4 * d);
+        norms.finish();
+        const Batch batch{rows.data(), low.data(), high.data(), offset.data(), scale.data(), grain.data(), origin.data(),
+                          target.data(), rows.data(), static_cast<std::int64_t>(n)};
+        return run(progress, [&](Control& control) {
+            exact(forest, cell_low.data(), cell_high.data(), norms, Limits{seconds, node_limit, bytes}, batch, best.data(),
+                  distance.data(), lower_bound.data(), proof.data(), nodes.data(), n_threads, control);
         });
     });
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ class Constraint(ABC):
 
     @abstractmethod
     def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:
-        """Narrow the boxes [low, high] of the rows in place; all are (n_rows, n_features), in the user's units."""
+        """Narrow the boxes [low, high] of the rows in place; all (n_rows, n_features), in the user's units."""
 
 
 class _OfColumns(Constraint):
@@ -28,6 +29,9 @@ class _OfColumns(Constraint):
     def __init__(self, *columns: str | int) -> None:
         if not columns:
             reject(f"{type(self).__name__}(...)", "given at least one column", "none")
+        for column in columns:
+            if not isinstance(column, str | Integral):
+                reject(f"{type(self).__name__}(...)", "given names or numbers of columns", repr(column))
         self.columns = columns
 
     def __repr__(self) -> str:
@@ -77,6 +81,9 @@ class Range(Constraint):
     high: float = np.inf
 
     def __post_init__(self) -> None:
+        for bound in (self.low, self.high):
+            if not isinstance(bound, Real):
+                reject(f"Range({self.column!r})", "from a number to a number", repr(bound))
         if not self.low <= self.high:
             reject(f"Range({self.column!r})", "from a low to a high value", f"{self.low} to {self.high}")
 
@@ -88,12 +95,9 @@ class Range(Constraint):
 
 def as_constraints(constraints: Any) -> tuple[Constraint, ...]:
     """One constraint or several, as a tuple."""
-    several = (
-        [constraints]
-        if isinstance(constraints, Constraint) or not isinstance(constraints, Iterable)
-        else constraints
-    )
+    is_several = isinstance(constraints, Iterable) and not isinstance(constraints, str)
+    several = tuple(constraints) if is_several else (constraints,)
     for constraint in several:
         if not isinstance(constraint, Constraint):
             reject("constraints", "Fixed, Range, Increasing or Decreasing", repr(constraint))
-    return tuple(several)
+    return several

@@ -9,15 +9,15 @@ class TreefocusError(Exception):
     """Base of every error treefocus raises on purpose."""
 
 
-class InvalidInput(TreefocusError, ValueError):
+class InvalidInput(TreefocusError, ValueError):  # noqa: N818
     """A parameter, row or file that cannot be used; the text says which, what is allowed and what came."""
 
 
-class UnsupportedModel(TreefocusError, TypeError):
+class UnsupportedModel(TreefocusError, TypeError):  # noqa: N818
     """A model that no adapter can translate exactly."""
 
 
-class ModelMismatch(TreefocusError):
+class ModelMismatch(TreefocusError):  # noqa: N818
     """The translated forest and the source model disagree on a row."""
 
 

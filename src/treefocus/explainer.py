@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from treefocus.distances import Distance, as_distance
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
 from treefocus.forest import Floats
+from treefocus.grid import as_input
 from treefocus.problem import Problem, Space
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema
@@ -50,21 +52,21 @@ class Explainer:
     ) -> None:
         source = translate(model)
         self.forest, self._own_predict = source.forest, source.predict
-        known = None if data is None else self._read(as_table(data, "data"), "data")
-        self.schema = self._named(schema, known)
-        examples = None if known is None else known.values[np.isfinite(known.values).all(axis=1)]
-        if examples is not None and not len(examples):
-            reject("data", "at least one row without missing values", "none")
-        self.space = Space.of(examples, scale, bounds, self.forest.n_features)
-        self.distance = as_distance(distance).fitted(
-            self.forest.n_features, None if examples is None else self.space.to_z(examples)
-        )
+        n_features = self.forest.n_features
+        table = None if data is None else as_table(data, "data")
+        self.schema, self._names = self._named(schema, table)
+        known = None if table is None else self._known(table)
+        self.space = Space.of(known, scale, bounds, n_features)
+        self.distance = as_distance(distance).fitted(n_features, None if known is None else self.space.to_z(known))
         self.distance_name = distance if isinstance(distance, str) else type(distance).__name__
         self.constraints = as_constraints(constraints)
+        no_rows = np.empty((0, n_features))
+        for constraint in self.constraints:  # a column that does not exist is reported here, not at the first row
+            constraint.narrow(no_rows, no_rows, no_rows, self.schema)
         self._integer = np.array([feature.kind == "integer" for feature in self.schema.features])
-        if known is not None:
-            self._integer |= known.grain == INTEGER
-        self._examples = None if examples is None else _spread_out(examples)
+        if table is not None:
+            self._integer |= table.grain == INTEGER
+        self._examples = None if known is None else _spread_out(known[~np.isnan(known).any(axis=1)])
 
     def explain(
         self,
@@ -84,8 +86,8 @@ class Explainer:
         """
         began = time.perf_counter()
         chosen = as_strategy(strategy)
-        table = self._read(as_table(X, "X"), "X")
-        if time_limit is not None and not time_limit > 0:
+        table = _checked(as_table(X, "X"), "X", self.forest.n_features, self._names)
+        if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
             reject("time_limit", "a number of seconds above 0, or None", time_limit)
         problem, outcome, reasons = self._settle(table, target)
         is_open = np.flatnonzero(outcome.status == Status.NOT_FOUND)
@@ -94,17 +96,19 @@ class Explainer:
                 run = Run(seed=seed, n_jobs=n_jobs, time_limit=time_limit, progress=report)
                 found = chosen.solve(problem.subset(is_open), run)
             outcome = _merged(outcome, is_open, found)
-        outcome = self._checked_on_model(table, problem, outcome)
+        self._check_on_model(problem, outcome, reasons)
         return self._explanations(table, problem, outcome, reasons, time.perf_counter() - began)
 
     def _settle(self, table: Table, target: Any) -> tuple[Problem, Outcome, dict[int, str]]:
-        """The problem, and the rows that need no search: unreadable, already there, or with contradicting constraints."""
-        readable = np.isfinite(table.values) | (np.isnan(table.values) & self.forest.takes_missing)
-        is_readable = readable.all(axis=1)
+        """The problem, and the rows that need no search: unreadable, already there, or without an allowed value."""
+        values = table.values
+        is_missing = np.isnan(values) & self.forest.takes_missing
+        readable = np.isfinite(as_input(values, self.forest.input_dtype)) | is_missing
+        is_readable = np.asarray(readable.all(axis=1))
         grain = np.where(self._integer, INTEGER, table.grain).astype(np.int8)
         problem = Problem.ask(
             self.forest,
-            np.where(is_readable[:, None], table.values, 0.0),
+            np.where(is_readable[:, None], values, 0.0),
             space=self.space,
             distance=self.distance,
             constraints=self.constraints,
@@ -113,12 +117,8 @@ class Explainer:
             target=target,
             examples=self._examples,
         )
-        outcome = Outcome.of_points(problem, np.full_like(table.values, np.nan))
-        already = (
-            (problem.batch.target == problem.batch.origin)
-            & problem.is_valid(problem.batch.rows)
-            & is_readable
-        )
+        outcome = Outcome.of_points(problem, np.full_like(values, np.nan))
+        already = (problem.batch.target == problem.batch.origin) & problem.is_valid(problem.batch.rows) & is_readable
         outcome.points[already] = problem.batch.rows[already]
         outcome.distance[already] = 0.0
         outcome.status[already] = Status.OPTIMAL
@@ -126,21 +126,20 @@ class Explainer:
         outcome.status[contradicted], outcome.lower_bound[contradicted] = Status.INFEASIBLE, np.inf
         outcome.status[~is_readable] = Status.INVALID
         reasons = dict.fromkeys(np.flatnonzero(already).tolist(), "the row has the wanted answer already")
+        names = self.schema.names
         for i in np.flatnonzero(contradicted):
-            columns = [
-                self.schema.names[j] for j in np.flatnonzero(problem.batch.low[i] > problem.batch.high[i])
-            ]
-            reasons[int(i)] = f"the constraints contradict each other on {', '.join(columns)}"
+            columns = [names[j] for j in np.flatnonzero(problem.batch.low[i] > problem.batch.high[i])]
+            reasons[int(i)] = f"the constraints and bounds together allow no value of {', '.join(columns)}"
         for i in np.flatnonzero(~is_readable):
-            columns = [self.schema.names[j] for j in np.flatnonzero(~readable[i])]
-            reasons[int(i)] = f"the model takes no missing or infinite value, as in {', '.join(columns)}"
+            columns = [f"{names[j]} = {values[i, j]:g}" for j in np.flatnonzero(~readable[i])]
+            reasons[int(i)] = f"the model cannot read {', '.join(columns)}"
         return problem, outcome, reasons
 
-    def _checked_on_model(self, table: Table, problem: Problem, outcome: Outcome) -> Outcome:
+    def _check_on_model(self, problem: Problem, outcome: Outcome, reasons: dict[int, str]) -> None:
         """Ask the source model itself, where it is at hand; a row on which it disagrees is not returned."""
         answered = np.flatnonzero([status.has_answer for status in outcome.status])
         if self._own_predict is None or not answered.size:
-            return outcome
+            return
         part = problem.batch.subset(answered)
         given = outcome.points[answered]
         with warnings.catch_warnings():
@@ -149,60 +148,52 @@ class Explainer:
         position = {label: index for index, label in enumerate(self.forest.classes.tolist())}
         predicted = np.array([position[label] for label in said.tolist()], np.int32)
         wrong = answered[~part.is_flipped(predicted)]
-        outcome.points[wrong], outcome.distance[wrong] = np.nan, np.nan
+        outcome.points[wrong], outcome.distance[wrong], outcome.lower_bound[wrong] = np.nan, np.nan, 0.0
         outcome.status[wrong] = Status.NOT_FOUND
-        return outcome
+        reasons.update(dict.fromkeys(wrong.tolist(), "a change was found, but the model itself does not confirm it"))
 
     def _explanations(
         self, table: Table, problem: Problem, outcome: Outcome, reasons: dict[int, str], seconds: float
     ) -> Explanations:
         answered = np.array([status.has_answer for status in outcome.status], bool)
-        classes = self.forest.classes
-        result = np.full(len(answered), None, object)
-        if answered.any():
-            after = kernels.predict(self.forest, outcome.points[answered])
-            result[answered] = [classes[k] for k in after]
+        is_readable = outcome.status != Status.INVALID
+        before, after = (np.full(len(answered), None, object) for _ in range(2))
+        before[is_readable] = self.forest.classes[problem.batch.origin[is_readable]]
+        after[answered] = self.forest.classes[kernels.predict(self.forest, outcome.points[answered])]
         return Explanations(
             table=table,
             schema=self.schema,
             points=outcome.points,
             shown=shortest_in_cell(problem, outcome.points),
             parts=problem.batch.to_z(outcome.points) - problem.batch.start,
-            predicted=classes[problem.batch.origin],
-            outcome=result,
+            predicted=before,
+            outcome=after,
             found=outcome,
             reasons=tuple(reasons.get(i, status.value) for i, status in enumerate(outcome.status)),
             distance_name=self.distance_name,
             seconds=seconds,
         )
 
-    def _read(self, table: Table, parameter: str) -> Table:
-        """Check the columns against the model's."""
-        names, wanted = table.names, self.forest.feature_names
-        if table.values.shape[1] != self.forest.n_features and not (
-            names and wanted and set(wanted) <= set(names)
-        ):
-            reject(f"{parameter}", f"{self.forest.n_features} columns wide", table.values.shape[1])
-        if names is not None and wanted is not None and names != wanted:
-            unknown = [name for name in names if name not in wanted]
-            if unknown:
-                raise InvalidInput(
-                    f"{parameter} has columns the model was not trained on: {', '.join(unknown)}."
-                )
-            raise InvalidInput(
-                f"{parameter} has the model's columns in another order; use {parameter}[{list(wanted)}]."
-            )
-        return table
+    def _named(self, schema: Schema | None, table: Table | None) -> tuple[Schema, tuple[str, ...] | None]:
+        """The schema, and the names every table must have: the model's, else the schema's, else the data's."""
+        n_features, names = self.forest.n_features, self.forest.feature_names
+        if schema is not None and len(schema) != n_features:
+            reject("schema", f"of {n_features} columns", len(schema))
+        if schema is not None and names is not None and names != schema.names:
+            reject("schema", f"of the model's columns {', '.join(names)}", ", ".join(schema.names))
+        names = names if schema is None else schema.names
+        if table is not None:
+            names = _checked(table, "data", n_features, names).names or names
+        return schema or Schema.of_names(names or [f"feature {j}" for j in range(n_features)]), names
 
-    def _named(self, schema: Schema | None, known: Table | None) -> Schema:
-        names = (known.names if known is not None else None) or self.forest.feature_names
-        if schema is None:
-            return Schema.of_names(names or [f"feature {j}" for j in range(self.forest.n_features)])
-        if len(schema) != self.forest.n_features:
-            reject("schema", f"of {self.forest.n_features} columns", len(schema))
-        if names is not None and tuple(names) != schema.names:
-            reject("schema", f"of the columns {', '.join(names)}", ", ".join(schema.names))
-        return schema
+    def _known(self, table: Table) -> Floats:
+        """(n_rows, n_features) the data with NaN for what is no number, at least one number in every column."""
+        known = np.where(np.isfinite(table.values), table.values, np.nan)
+        empty = np.flatnonzero(np.isnan(known).all(axis=0))
+        if empty.size:
+            names = ", ".join(self.schema.names[j] for j in empty)
+            reject("data", "a table with at least one number in every column", f"none in {names}")
+        return known
 
     def __repr__(self) -> str:
         return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"
@@ -213,6 +204,23 @@ def explain(model: Any, X: Any, data: Any = None, **options: Any) -> Explanation
     own = ("distance", "constraints", "scale", "bounds", "schema")
     building = {name: options.pop(name) for name in own if name in options}
     return Explainer(model, data, **building).explain(X, **options)
+
+
+def _checked(table: Table, parameter: str, n_features: int, wanted: tuple[str, ...] | None) -> Table:
+    """The table, if it has the wanted columns in the wanted order; where one side has no names, as many columns."""
+    names = table.names
+    if names is None or wanted is None:
+        if table.values.shape[1] != n_features:
+            reject(parameter, f"{n_features} columns wide", table.values.shape[1])
+        return table
+    unknown = [name for name in names if name not in wanted]
+    missing = [name for name in wanted if name not in names]
+    if unknown or missing:
+        problems = [f"{', '.join(unknown)} unknown"] * bool(unknown) + [f"{', '.join(missing)} missing"] * bool(missing)
+        raise InvalidInput(f"{parameter} must have the columns the model was trained on: {'; '.join(problems)}.")
+    if names != wanted:
+        raise InvalidInput(f"{parameter} has the model's columns in another order; use {parameter}[{list(wanted)}].")
+    return table
 
 
 def _merged(outcome: Outcome, rows: NDArray[np.intp], found: Outcome) -> Outcome:

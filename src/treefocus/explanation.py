@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from treefocus.forest import Floats
+from treefocus.forest import Bools, Floats
 from treefocus.render import text
-from treefocus.schema import Schema
+from treefocus.schema import FLOAT32, INTEGER, Schema
 from treefocus.search.base import History, Outcome, Status
 from treefocus.tables import Table
 
@@ -67,18 +67,16 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values for JSON."""
         return {
-            "row": _plain(self.label),
-            "predicted": _plain(self.predicted),
-            "outcome": _plain(self.outcome),
+            "row": _for_json(self.label),
+            "predicted": _for_json(self.predicted),
+            "outcome": _for_json(self.outcome),
             "status": self.status.name,
             "reason": self.reason,
             "distance": self.distance,
             "lower_bound": _finite(self.lower_bound),
             "gap": self.gap,
             "changes": [change.to_dict() for change in self.changes],
-            "counterfactual": None
-            if self.counterfactual is None
-            else [_finite(v) for v in self.counterfactual],
+            "counterfactual": None if self.counterfactual is None else [_finite(v) for v in self.counterfactual],
         }
 
     def __repr__(self) -> str:
@@ -94,7 +92,7 @@ class Explanations:
     points: Floats  # (n_rows, n_features), NaN where none
     shown: Floats  # (n_rows, n_features), the same cells in the shortest numbers
     parts: Floats  # (n_rows, n_features), each feature's part of the change in the scaled space
-    predicted: np.ndarray[Any, Any]  # (n_rows,) labels before
+    predicted: np.ndarray[Any, Any]  # (n_rows,) labels before, None where the model cannot read the row
     outcome: np.ndarray[Any, Any]  # (n_rows,) labels after, None where none
     found: Outcome
     reasons: tuple[str, ...]
@@ -107,7 +105,15 @@ class Explanations:
     def __iter__(self) -> Iterator[Explanation]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, i: int) -> Explanation:
+    @overload
+    def __getitem__(self, i: int) -> Explanation: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Explanation, ...]: ...
+
+    def __getitem__(self, i: int | slice) -> Explanation | tuple[Explanation, ...]:
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(len(self))[i])
         if not -len(self) <= i < len(self):
             raise IndexError(f"There are {len(self)} explanations, no number {i}.")
         i = i % len(self)
@@ -117,8 +123,8 @@ class Explanations:
             row=self.table.values[i],
             counterfactual=self.points[i] if has_answer else None,
             changes=self._changes(i) if has_answer else (),
-            predicted=self.predicted[i],
-            outcome=self.outcome[i],
+            predicted=_plain(self.predicted[i]),
+            outcome=_plain(self.outcome[i]),
             status=self.status[i],
             reason=self.reasons[i],
             distance=float(self.distance[i]) if has_answer else None,
@@ -128,14 +134,14 @@ class Explanations:
 
     def _changes(self, i: int) -> tuple[Change, ...]:
         row, point = self.table.values[i], self.points[i]
-        moved = np.flatnonzero((row != point) & ~(np.isnan(row) & np.isnan(point)))
+        moved = np.flatnonzero(self._is_moved[i])
         part = np.abs(self.parts[i])
         order = moved[np.argsort(-part[moved], kind="stable")]
         total = part[moved].sum() or 1.0
         return tuple(
             Change(
                 feature=self.schema.features[j].name,
-                before=float(row[j]),
+                before=_as_written(row[j], self.table.grain[j]),
                 after=float(point[j]),
                 shown=float(self.shown[i, j]),
                 share=float(part[j] / total),
@@ -143,6 +149,12 @@ class Explanations:
             )
             for j in order
         )
+
+    @cached_property
+    def _is_moved(self) -> Bools:
+        """(n_rows, n_features) whether a value changes, where there is an answer."""
+        rows = self.table.values
+        return np.asarray((rows != self.points) & ~(np.isnan(rows) & np.isnan(self.points)))
 
     @cached_property
     def counterfactuals(self) -> Any:
@@ -186,17 +198,20 @@ class Explanations:
         return np.array([status.has_answer for status in self.status], dtype=bool)
 
     def to_frame(self) -> Any:
-        """The counterfactuals with status, distance, lower bound, gap and both predictions, as a table like the input.
+        """The counterfactuals with status, distance, lower bound, gap and both predictions, a row a row.
 
-        NumPy input gives a pandas or polars DataFrame, whichever is installed.
+        A DataFrame of the same library as the input; NumPy input gives one of whichever library is installed.
         """
         return frame_like(self.table, self.records())
 
     def records(self) -> dict[str, list[Any]]:
         """Columns of `to_frame`, by name."""
-        points = {name: _nullable(self.points[:, j]) for j, name in enumerate(self.schema.names)}
+        points = {
+            name: _nullable(self.points[:, j], is_whole=self.table.grain[j] == INTEGER)
+            for j, name in enumerate(self.schema.names)
+        }
         return {
-            "row": list(self.labels),
+            "row": [_plain(label) for label in self.labels],
             "predicted": [_plain(label) for label in self.predicted],
             "outcome": [_plain(label) for label in self.outcome],
             "status": [status.name for status in self.status],
@@ -204,10 +219,7 @@ class Explanations:
             "lower_bound": self.lower_bound.tolist(),
             "gap": _nullable(self.gap),
             "reason": list(self.reasons),
-        } | {
-            (name if name not in _OWN_COLUMNS else f"{name} (value)"): column
-            for name, column in points.items()
-        }
+        } | {(name if name not in _OWN_COLUMNS else f"{name} (value)"): column for name, column in points.items()}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """All answers as JSON, written to `path` if given."""
@@ -240,16 +252,17 @@ class Explanations:
             "share_found": float(answered.mean()) if len(self) else float("nan"),
             "mean_distance": float(self.distance[answered].mean()) if answered.any() else float("nan"),
             "mean_gap": float(self.gap[answered].mean()) if answered.any() else float("nan"),
-            "mean_features_changed": float(
-                np.mean([len(self._changes(i)) for i in np.flatnonzero(answered)] or [np.nan])
-            ),
+            "mean_features_changed": float(self._is_moved[answered].sum(axis=1).mean())
+            if answered.any()
+            else float("nan"),
             "seconds": self.seconds,
             "rows_per_second": len(self) / self.seconds if self.seconds > 0 else float("inf"),
         }
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.summary()["status"].items())
-        return f"Explanations({len(self)} rows: {counts})"
+        size = "1 row" if len(self) == 1 else f"{len(self)} rows"
+        return f"Explanations({size}{': ' if counts else ''}{counts})"
 
 
 _OWN_COLUMNS = ("row", "predicted", "outcome", "status", "distance", "lower_bound", "gap", "reason")
@@ -268,9 +281,9 @@ def frame_like(table: Table, columns: dict[str, list[Any]]) -> Any:
 
     import narwhals as nw
 
-    if table.names is not None and not hasattr(table.native, "names"):
-        backend = nw.get_native_namespace(nw.from_native(table.native, eager_only=True))
-        return nw.from_dict(columns, backend=backend).to_native()
+    frame = nw.from_native(table.native, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return nw.from_dict(columns, backend=nw.get_native_namespace(frame)).to_native()
     for name in ("pandas", "polars", "pyarrow"):
         try:
             return nw.from_dict(columns, backend=importlib.import_module(name)).to_native()
@@ -279,13 +292,26 @@ def frame_like(table: Table, columns: dict[str, list[Any]]) -> Any:
     raise ImportError("to_frame needs pandas, polars or pyarrow; records() gives plain columns without them.")
 
 
-def _nullable(values: Floats) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]
+def _nullable(values: Floats, is_whole: bool = False) -> list[float | None]:
+    kind = int if is_whole else float
+    return [None if np.isnan(value) else kind(value) for value in values]
 
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+def _as_written(value: float, grain: int) -> float:
+    """A float32 value as its owner wrote it: 0.1, and not 0.10000000149011612."""
+    return float(str(np.float32(value))) if grain == FLOAT32 else float(value)
+
+
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _for_json(label: Any) -> Any:
+    """A row's or class's name as JSON can hold it: a date, say, as text."""
+    plain = _plain(label)
+    is_plain = plain is None or isinstance(plain, str | int) or (isinstance(plain, float) and np.isfinite(plain))
+    return plain if is_plain else str(plain)

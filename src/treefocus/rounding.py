@@ -1,45 +1,58 @@
-"""Numbers people can read: the shortest ones that stay in the same cell, so that the model cannot tell the difference."""
+"""Numbers people can read: the shortest that stay in the same cell, so that the model cannot tell them apart."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from treefocus import kernels
-from treefocus.forest import Floats
+from treefocus.forest import Bools, Floats
+from treefocus.grid import as_input
 from treefocus.problem import Problem
-from treefocus.schema import ANY_FLOAT
+from treefocus.schema import FLOAT32, INTEGER
 
 _TOLERANCE = 0.005  # how far, as a share of the change, a shorter number may stray
+_DIGITS = 16  # more are never shorter than the number itself
+_POWERS = np.array([float(f"1e{k}") for k in range(23)])  # exact, so that one product or quotient rounds once
 
 
 def shortest_in_cell(problem: Problem, points: Floats) -> Floats:
-    """(n_rows, n_features) the points with every changed value as short as its cell, its box and good taste allow."""
-    shown = points.copy()
+    """(n_rows, n_features) the points, every changed value as short as its cell, its box and its grain allow."""
     batch, forest = problem.batch, problem.forest
     grid = kernels.grid_of(forest)
-    with np.errstate(invalid="ignore"):
-        changed = (points != batch.rows) & ~np.isnan(points)
-    codes = grid.encode(forest, points)
-    for i, j in zip(*np.nonzero(changed), strict=True):
-        cell = grid.start[j] + j + codes[i, j]
-        low, high = max(grid.low[cell], batch.low[i, j]), min(grid.high[cell], batch.high[i, j])
-        if batch.grain[j] == ANY_FLOAT:
-            shown[i, j] = shortest(points[i, j], low, high, _TOLERANCE * abs(points[i, j] - batch.rows[i, j]))
+    i, j = np.nonzero((points != batch.rows) & ~np.isnan(points) & (batch.grain != INTEGER))
+    cell = grid.start[j] + j + grid.encode(forest, points)[i, j]
+    value = points[i, j]
+    shown = points.copy()
+    shown[i, j] = shortest(
+        value,
+        low=np.maximum(grid.low[cell], batch.low[i, j]),
+        high=np.minimum(grid.high[cell], batch.high[i, j]),
+        tolerance=_TOLERANCE * np.abs(value - batch.rows[i, j]),
+        is_float32=batch.grain[j] == FLOAT32,
+    )
     return shown
 
 
-def shortest(value: float, low: float, high: float, tolerance: float) -> float:
-    """The number of fewest digits within [low, high] and `tolerance` of the value; the value itself if none is shorter."""
-    if value == 0 or not math.isfinite(value):
-        return value
-    exponent = math.floor(math.log10(abs(value)))
-    for digits in range(1, 17):
-        step = exponent - digits + 1
-        scaled = value / 10.0**step if step >= 0 else value * 10.0**-step
-        for candidate in (round(scaled), math.floor(scaled), math.ceil(scaled)):
-            number = float(f"{candidate}e{step}")
-            if low <= number <= high and abs(number - value) <= tolerance:
-                return number
-    return value
+def shortest(value: Floats, low: Floats, high: Floats, tolerance: Floats, is_float32: Bools) -> Floats:
+    """(n,) the numbers of fewest digits within [low, high] and `tolerance` of each value, else the value itself.
+
+    Where `is_float32` the number has to lie within [low, high] after a cast to float32, too.
+    """
+    result = value.copy()
+    left = np.flatnonzero(np.isfinite(value) & (value != 0))
+    exponent = np.zeros(len(value), np.int64)
+    exponent[left] = np.floor(np.log10(np.abs(value[left])))
+    for digits in range(1, _DIGITS + 1):
+        for rounded in (np.rint, np.floor, np.ceil):
+            step = exponent[left] - digits + 1
+            power = _POWERS[np.minimum(np.abs(step), len(_POWERS) - 1)]
+            with np.errstate(over="ignore"):  # on the side that is not taken
+                candidate = rounded(np.where(step >= 0, value[left] / power, value[left] * power))
+                number = np.where(step >= 0, candidate * power, candidate / power)
+            stored = np.where(is_float32[left], as_input(number, "float32"), number)
+            fits = (np.abs(step) < len(_POWERS)) & (np.abs(number - value[left]) <= tolerance[left])
+            for bounded in (number, stored):
+                fits &= (low[left] <= bounded) & (bounded <= high[left])
+            result[left[fits]] = number[fits]
+            left = left[~fits]
+    return result

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from numbers import Integral
+from typing import Any, Literal
 
 from treefocus.errors import InvalidInput, reject
 
@@ -37,6 +38,9 @@ class Schema:
 
     def __init__(self, features: Iterable[Feature]) -> None:
         object.__setattr__(self, "features", tuple(features))
+        for feature in self.features:
+            if not isinstance(feature, Feature):
+                reject("Schema", "of Features (Schema.of_names takes names)", repr(feature))
         names = self.names
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
@@ -58,12 +62,14 @@ class Schema:
     def __getitem__(self, name: str) -> Feature:
         return self.features[self.index(name)]
 
-    def index(self, name: str | int) -> int:
+    def index(self, name: Any) -> int:
         """The position of a column, by name or number."""
-        if isinstance(name, int):
-            if not 0 <= name < len(self):
+        if isinstance(name, Integral):
+            if not 0 <= int(name) < len(self):
                 reject("A column number", f"from 0 to {len(self) - 1}", name)
-            return name
+            return int(name)
+        if not isinstance(name, str):
+            reject("A column", "a name or a number", repr(name))
         if name in self.names:
             return self.names.index(name)
         close = get_close_matches(name, self.names, n=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def as_targets(target: Any, forest: Forest, n_rows: int) -> Ints:
     found = []
     for label in labels:
         plain = label.item() if isinstance(label, np.generic) else label
-        if plain is not None and plain not in position:
+        if plain is not None and (not isinstance(plain, Hashable) or plain not in position):
             reject("target", f"one of {', '.join(map(repr, position))}", repr(plain))
         found.append(ANY_OTHER if plain is None else position[plain])
     return np.broadcast_to(np.array(found, np.int32), (n_rows,)).copy()

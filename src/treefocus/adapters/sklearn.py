@@ -1,7 +1,8 @@
-"""scikit-learn: decision trees, random forests, extra trees and AdaBoost classifiers.
+"""scikit-learn: decision trees, random forests, extra trees, AdaBoost and gradient boosting classifiers.
 
 The library compares in float32 and adds up float64: a forest sums the trees' class shares and divides by their
-number, AdaBoost (SAMME) sums weighted votes and divides by the weights. Both are kept to the last bit, ties included.
+number, AdaBoost (SAMME) sums weighted votes and divides by the weights, gradient boosting adds learning rate * leaf to
+a constant start. All are kept to the last bit, ties included.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import AdaBoostClassifier, ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +29,7 @@ SUPPORTED = (
     RandomForestClassifier,
     ExtraTreesClassifier,
     AdaBoostClassifier,
+    GradientBoostingClassifier,
 )
 
 
@@ -38,6 +45,8 @@ def to_forest(model: Any) -> Forest:
         )
     if isinstance(model, AdaBoostClassifier):
         return _adaboost(model)
+    if isinstance(model, GradientBoostingClassifier):
+        return _gradient_boosting(model)
     estimators = list(model.estimators_) if hasattr(model, "estimators_") else [model]
     return _assemble(
         model,
@@ -78,12 +87,34 @@ def _adaboost(model: AdaBoostClassifier) -> Forest:
     )
 
 
+def _gradient_boosting(model: GradientBoostingClassifier) -> Forest:
+    """Raw scores: one for two classes (class 1 from 0 up), else one a class, a tree for each at every stage."""
+    start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
+    if not isinstance(model.init_, str) and not hasattr(model.init_, "class_prior_"):
+        raise UnsupportedModel(
+            f"GradientBoostingClassifier(init={type(model.init_).__name__}) starts from a model that is not a tree; "
+            "the default start and init='zero' are supported."
+        )
+    n_outputs = model.estimators_.shape[1]
+    estimators, values = [], []
+    for stage in model.estimators_:
+        for k, estimator in enumerate(stage):
+            value = np.zeros((estimator.tree_.node_count, n_outputs))
+            value[:, k] = model.learning_rate * estimator.tree_.value[:, 0, 0]
+            estimators.append(estimator)
+            values.append(value)
+    decision = "at_least" if n_outputs == 1 else "argmax"
+    return _assemble(model, estimators, node_value=values, base_score=start, decision=decision)
+
+
 def _shares(estimator: Any) -> Any:
     """(n_nodes, n_classes) what the tree's predict_proba says at every node."""
     return estimator.tree_.value[:, 0, :]
 
 
-def _assemble(model: Any, estimators: list[Any], *, node_value: list[Any], **rest: Any) -> Forest:
+def _assemble(
+    model: Any, estimators: list[Any], *, node_value: list[Any], base_score: Any = None, **rest: Any
+) -> Forest:
     trees = [estimator.tree_ for estimator in estimators]
     start = join_trees([tree.node_count for tree in trees])
 
@@ -102,7 +133,7 @@ def _assemble(model: Any, estimators: list[Any], *, node_value: list[Any], **res
         default_left=np.concatenate([tree.missing_go_to_left for tree in trees]).astype(bool),
         tree_start=start,
         node_value=np.concatenate(node_value),
-        base_score=np.zeros(len(model.classes_)),
+        base_score=np.zeros(len(model.classes_)) if base_score is None else base_score,
         classes=model.classes_,
         n_features=int(model.n_features_in_),
         input_dtype="float32",
@@ -114,7 +145,7 @@ def _assemble(model: Any, estimators: list[Any], *, node_value: list[Any], **res
 
 
 def _takes_missing(model: Any, estimators: list[Any]) -> bool:
-    """Trees and forests of them take NaN at prediction; AdaBoost's own check refuses it."""
-    if isinstance(model, AdaBoostClassifier):
+    """Trees and forests of them take NaN at prediction; the boosted ones' own checks refuse it."""
+    if isinstance(model, AdaBoostClassifier | GradientBoostingClassifier):
         return False
     return all(estimator.__sklearn_tags__().input_tags.allow_nan for estimator in estimators)

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
 from rich.table import Table
 
 from treefocus.render.text import quantity
 
 if TYPE_CHECKING:
-    from treefocus.explanation import Explanation, Explanations
+    from treefocus.explanation import Change, Explanation, Explanations
 
 
 def changes_table(explanation: Explanation) -> Table:
     """Before, after and change of every feature that moves."""
-    table = Table(title=f"Row {explanation.label}: {explanation.predicted} → {explanation.outcome}")
+    table = Table(title=escape(f"Row {explanation.label}: {explanation.predicted} → {explanation.outcome}"))
     table.add_column("feature")
     for heading in ("before", "after", "change", "share"):
         table.add_column(heading, justify="right")
     for change in explanation.changes:
-        difference = change.after - change.before
-        table.add_row(
+        cells = (
             change.feature,
             quantity(change.before, change.unit),
             quantity(change.shown, change.unit),
-            f"{difference:+,.4g}",
+            difference(change),
             f"{change.share:.0%}",
         )
+        table.add_row(*map(escape, cells))
     return table
 
 
@@ -46,12 +47,19 @@ def overview_table(found: Explanations, limit: int = 10) -> Table:
             for change in one.changes
         )
         has_answer = one.status.has_answer
-        table.add_row(
+        cells = (
             str(one.label),
-            str(one.predicted),
+            "-" if one.predicted is None else str(one.predicted),
             str(one.outcome) if has_answer else "-",
             changes or one.reason,
             f"{one.distance:.4g}" if has_answer else "-",
             one.status.name,
         )
+        table.add_row(*map(escape, cells))
     return table
+
+
+def difference(change: Change) -> str:
+    """How far a feature moves, to four digits: "+3,800" or "-0.02512"."""
+    moved = change.after - change.before
+    return f"{moved:+,.0f}" if 1000 <= abs(moved) < 1e15 else f"{moved:+.4g}"

@@ -136,9 +136,18 @@ def _leaf_values(forest: Forest, leaf: Leaf, normalise: bool) -> Floats:
             reject("Focus.leaf", f"'distribution' for {forest.source}, whose leaves do not vote", repr(leaf))
         votes = np.eye(forest.n_outputs)[values.argmax(axis=1)]
         values = votes * forest.tree_weight[forest.tree_of_leaf][:, None]
-    if normalise and forest.tree_weight is not None:
-        values = values / forest.tree_weight.sum()
+    if normalise:
+        values = values / _total_weight(forest, values)
     return np.ascontiguousarray(values)
+
+
+def _total_weight(forest: Forest, values: Floats) -> float:
+    """The trees' weights together: their votes', or the largest leaves' where trees do not vote."""
+    if forest.tree_weight is not None:
+        return float(forest.tree_weight.sum())
+    largest = np.zeros(forest.n_trees)
+    np.maximum.at(largest, forest.tree_of_leaf, np.abs(values).max(axis=1))
+    return float(largest.sum()) or 1.0
 
 
 def _history(trace: Floats) -> History:

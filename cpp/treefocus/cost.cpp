@@ -1,0 +1,76 @@
+#include "treefocus/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace treefocus {
+
+void SeparableCost::load(const Choices& choices, const Batch&, std::int64_t) {
+    choices_ = &choices;
+    const Forest& forest = choices.forest;
+    codes.assign(forest.n_features, 0);
+    delta_.assign(forest.n_features, 0.0);
+    step_.assign(choices.delta.size(), 0.0);
+    if (!norms_.is_additive()) return;
+    for (std::int32_t f = 0; f < forest.n_features; ++f)
+        if (choices.home[f] != kMissing)
+            for (std::int32_t c = choices.first[f]; c <= choices.last[f]; ++c)
+                step_[choices.at(f, c)] = norms_.step(f, choices.delta[choices.at(f, c)]);
+}
+
+void SeparableCost::place(std::int32_t f, std::int32_t code) {
+    codes[f] = code;
+    delta_[f] = code == kMissing ? 0.0 : choices_->delta[choices_->at(f, code)];
+}
+
+bool SeparableCost::settle(const std::int32_t* low, const std::int32_t* high) {
+    const std::int32_t d = static_cast<std::int32_t>(codes.size());
+    for (std::int32_t f = 0; f < d; ++f) {
+        const std::int32_t code = choices_->closest(f, low[f], high[f]);
+        if (code == kNone) return false;
+        place(f, code);
+    }
+    if (norms_.is_additive()) {
+        cost = 0.0;
+        for (std::int32_t f = 0; f < d; ++f)
+            if (codes[f] != kMissing) cost += step_[choices_->at(f, codes[f])];
+    } else {
+        cost = norms_.total(delta_.data(), d);
+    }
+    return true;
+}
+
+bool SeparableCost::settle_after(std::int32_t f, const std::int32_t* low, const std::int32_t* high) {
+    const std::int32_t code = choices_->closest(f, low[f], high[f]);
+    if (code == kNone) return false;
+    if (norms_.is_additive()) cost += step_[choices_->at(f, code)] - step_[choices_->at(f, codes[f])];
+    place(f, code);
+    if (!norms_.is_additive()) cost = norms_.total(delta_.data(), static_cast<std::int32_t>(codes.size()));
+    return true;
+}
+
+double SeparableCost::with(std::int32_t f, std::int32_t code) const {
+    if (norms_.is_additive()) return cost - step_[choices_->at(f, codes[f])] + step_[choices_->at(f, code)];
+    std::vector<double> delta = delta_;
+    delta[f] = choices_->delta[choices_->at(f, code)];
+    return norms_.total(delta.data(), static_cast<std::int32_t>(codes.size()));
+}
+
+void SeparableCost::save(std::int32_t f, std::vector<double>& stack) const {
+    stack.push_back(cost);
+    stack.push_back(codes[f]);
+}
+
+void SeparableCost::restore(std::int32_t f, std::vector<double>& stack) {
+    place(f, static_cast<std::int32_t>(stack.back()));
+    stack.pop_back();
+    cost = stack.back();
+    stack.pop_back();
+}
+
+void SeparableCost::point(double* values) const {
+    for (std::size_t f = 0; f < codes.size(); ++f)
+        values[f] = codes[f] == kMissing ? NAN : choices_->value[choices_->at(static_cast<std::int32_t>(f), codes[f])];
+}
+
+}  // namespace treefocus

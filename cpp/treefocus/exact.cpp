@@ -1,0 +1,455 @@
+#include "treefocus/exact.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "treefocus/cost.hpp"
+
+namespace treefocus {
+
+ExactShared::ExactShared(const Forest& forest) : boxes(forest), grids(forest, boxes), goals(forest) {}
+
+namespace {
+double tune(const char* n,double v){const char*e=getenv(n);return e?atof(e):v;}
+const double T_POW=tune("T_POW",0.5),T_NEAR=tune("T_NEAR",0),T_B0=tune("T_B0",2000),T_B1=tune("T_B1",400),T_S0=tune("T_S0",30),T_S1=tune("T_S1",8),T_PRICE=tune("T_PRICE",1),T_DBG=tune("T_DBG",0),T_WARM=tune("T_WARM",1);
+
+using Clock = std::chrono::steady_clock;
+constexpr double kProofTolerance = 1e-10;  // bounds count as reached this close to the limit, relatively
+
+// A running ScoreTest: where each tree's pointer stands.
+struct Running {
+    const ScoreTest* test = nullptr;
+    double need = 0.0;
+    double total = 0.0;
+    std::vector<std::int32_t> position;  // (n_trees,) into test->order
+};
+
+struct Cut {
+    std::int32_t feature = -1;
+    std::int32_t code = 0;   // far side: codes >= code if is_up, else codes <= code
+    bool is_up = true;
+};
+
+constexpr std::int64_t kFirstTry = 3000;
+constexpr double kGrowth = 1.15;
+
+// The shortest way out of the row's own cell in any feature: limits start there when no answer is known.
+double smallest_step(const Choices& choices, const BoxCost& cost) {
+    double smallest = kInfinity;
+    for (std::int32_t f = 0; f < choices.forest.n_features; ++f) {
+        if (choices.home[f] == kMissing) continue;
+        for (const std::int32_t code : {choices.home[f] - 1, choices.home[f] + 1})
+            if (code >= choices.first[f] && code <= choices.last[f])
+                if (const double step = cost.to_distance(cost.with(f, code)); step > 0.0) smallest = std::min(smallest, step);
+    }
+    return smallest < kInfinity ? 2.0 * smallest : 1.0;
+}
+
+class Search {
+public:
+    Search(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
+           Control& control, Clock::time_point began)
+        : forest_(forest), shared_(shared), choices_(choices), cost_(cost), limits_(limits), control_(control),
+          began_(began), walker_(forest), price_(forest, shared.boxes, shared.grids), low_(forest.n_features),
+          high_(forest.n_features), stamp_(forest.n_trees()), pull_up_(choices.delta.size()),
+          pull_down_(choices.delta.size()) {}
+
+    // Looks for an answer cheaper than limit. True if the search came to its end: then `limit` is proven.
+    bool run(const Goal& goal, double limit, std::int64_t target_class) {
+        limit_ = limit;
+        to_ = target_class;
+        is_out_ = false;
+        best_.clear();
+        low_ = choices_.first;
+        high_ = choices_.last;
+        if (choices_.is_empty || !cost_.settle(low_.data(), high_.data())) return true;
+        walker_.place_codes(cost_.codes.data());
+        running_.clear();
+        for (const ScoreTest* test : goal.tests) add(test, test->need);
+        n_plain_ = running_.size();
+        for (Running& one : running_)
+            if (one.total < one.need) return true;
+        return deep(0, {});
+    }
+
+    double limit() const { return limit_; }
+    bool has_answer() const { return !best_.empty(); }
+    const std::vector<double>& best() const { return best_; }
+    std::int64_t nodes() const { return nodes_; }
+    bool is_out() const { return is_out_; }
+    std::int64_t node_limit = 0;     // 0 = none
+    double root_bound = 0.0;         // the priced bound of the last run's root, 0 if it was not needed
+
+private:
+    // ---- the running tests
+    void add(const ScoreTest* test, double need) {
+        Running one{test, need, 0.0, std::vector<std::int32_t>(forest_.n_trees())};
+        for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
+            std::int32_t at = forest_.first_leaf[forest_.tree_start[tree]];
+            while (!is_reachable(test->order[at])) ++at;
+            one.position[tree] = at;
+            one.total += test->weight[test->order[at]];
+        }
+        running_.push_back(std::move(one));
+    }
+
+    bool is_reachable(std::int32_t leaf) const {
+        return choices_.is_reachable(shared_.boxes, leaf, low_.data(), high_.data());
+    }
+
+    // Moves the pointers of the trees that split on changed features; false if a test can no longer be met.
+    bool update_tests() {
+        ++now_;
+        trees_.clear();
+        for (std::int32_t f : changed_)
+            for (std::int32_t tree : shared_.boxes.trees_of[f])
+                if (stamp_[tree] != now_) stamp_[tree] = now_, trees_.push_back(tree);
+        changed_.clear();
+        for (std::size_t i = 0; i < running_.size(); ++i) {
+            Running& one = running_[i];
+            const ScoreTest& test = *one.test;
+            for (std::int32_t tree : trees_) {
+                std::int32_t at = one.position[tree];
+                if (is_reachable(test.order[at])) continue;
+                const double before = test.weight[test.order[at]];
+                pointer_trail_.push_back({static_cast<std::int32_t>(i), tree, at});
+                do ++at;
+                while (!is_reachable(test.order[at]));
+                one.position[tree] = at;
+                one.total += test.weight[test.order[at]] - before;
+            }
+            if (one.total < (i < n_plain_ ? one.need : one.need - limit_ * (1.0 - kProofTolerance))) return false;
+        }
+        return true;
+    }
+
+    // ---- boxes
+    void set_range(std::int32_t f, std::int32_t low, std::int32_t high) {
+        range_trail_.push_back({f, low_[f], high_[f]});
+        low_[f] = low;
+        high_[f] = high;
+        if (changed_.empty() || changed_.back() != f) changed_.push_back(f);
+    }
+
+    // Cells that the budget does not reach leave the box. False if the box is done.
+    bool spend() {
+        if (cost_.cost >= limit_ * (1.0 - kProofTolerance)) return false;
+        for (std::int32_t f = 0; f < forest_.n_features; ++f) {
+            if (cost_.codes[f] == kMissing) continue;
+            std::int32_t low = low_[f], high = high_[f];
+            const std::int32_t at = cost_.codes[f];
+            while (high > at && cost_.with(f, high) >= limit_) --high;
+            while (low < at && cost_.with(f, low) >= limit_) ++low;
+            if (low != low_[f] || high != high_[f]) set_range(f, low, high);
+        }
+        return true;
+    }
+
+    struct Mark {
+        std::size_t ranges, pointers;
+        std::vector<double> totals;
+    };
+    Mark mark() const {
+        Mark m{range_trail_.size(), pointer_trail_.size(), {}};
+        m.totals.reserve(running_.size());
+        for (const Running& one : running_) m.totals.push_back(one.total);
+        return m;
+    }
+    void undo(const Mark& m) {
+        while (range_trail_.size() > m.ranges) {
+            const auto& r = range_trail_.back();
+            low_[r.feature] = r.low;
+            high_[r.feature] = r.high;
+            range_trail_.pop_back();
+        }
+        while (pointer_trail_.size() > m.pointers) {
+            const auto& p = pointer_trail_.back();
+            running_[p.test].position[p.tree] = p.position;
+            pointer_trail_.pop_back();
+        }
+        for (std::size_t i = 0; i < running_.size(); ++i) running_[i].total = m.totals[i];
+        changed_.clear();
+    }
+
+    // ---- the search
+    bool is_time_up() {
+        if (is_out_) return true;
+        if (node_limit > 0 && nodes_ >= node_limit) return is_out_ = true;
+        if ((nodes_ & 63) == 0) {
+            if (control_.stop) return is_out_ = true;
+            const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+            if (seconds > limits_.seconds) return is_out_ = true;
+        }
+        return false;
+    }
+
+    // Bounds the current box; true if it is done (nothing cheaper than limit in it, or its best is taken).
+    bool close_box() {
+        if (!spend() || !update_tests()) return true;
+        if (walker_.predicted() != to_) return false;
+        take();
+        return true;
+    }
+
+    void take() {
+        best_.resize(forest_.n_features);
+        cost_.point(best_.data());
+        limit_ = cost_.cost;
+    }
+
+    // Plain depth first until the box budget is used up; false if cut off.
+    bool plain(std::int64_t last_node) {
+        ++nodes_;
+        if (is_time_up() || nodes_ > last_node) return false;
+        if (close_box()) return true;
+        const Cut cut = choose();
+        if (cut.feature < 0) return true;
+        for (const bool is_far : {T_NEAR==0, T_NEAR!=0}) {
+            const Mark m = mark();
+            bool is_done = true;
+            if (enter(cut, is_far)) is_done = plain(last_node);
+            leave(cut, is_far, m);
+            if (!is_done) return false;
+        }
+        return true;
+    }
+
+    bool enter(const Cut& cut, bool is_far) {
+        const std::int32_t f = cut.feature;
+        if (is_far) {
+            cost_.save(f, cost_trail_);
+            if (cut.is_up) set_range(f, cut.code, high_[f]);
+            else set_range(f, low_[f], cut.code);
+            if (!cost_.settle_after(f, low_.data(), high_.data())) return false;
+            sync();
+        } else if (cut.is_up) {
+            set_range(f, low_[f], cut.code - 1);
+        } else {
+            set_range(f, cut.code + 1, high_[f]);
+        }
+        return true;
+    }
+
+    void leave(const Cut& cut, bool is_far, const Mark& m) {
+        undo(m);
+        if (!is_far) return;
+        cost_.restore(cut.feature, cost_trail_);
+        sync();
+    }
+
+    void sync() {
+        for (std::int32_t f = 0; f < forest_.n_features; ++f) walker_.move_code(f, cost_.codes[f]);
+    }
+
+    // Boxes that plain search cannot finish get a priced bound of their own.
+    bool deep(int depth, const Price::State& around) {
+        if (close_box()) return true;
+        const Mark m = mark();
+        const std::int64_t budget = depth == 0 ? (long)T_B0 : (long)T_B1;
+        if (plain(nodes_ + budget)) return undo(m), true;
+        undo(m);
+        if (is_time_up()) return false;
+        bool is_closed = close_box();  // again: the limit may have dropped
+        const auto* steps = cost_.additive();
+        ScoreTest priced;
+        Price::State state = T_WARM ? around : Price::State{};
+        const std::size_t n_running = running_.size();
+        Running parent;
+        bool is_installed = false;
+        if (!is_closed && steps && T_PRICE) {
+            const double bound = price_.bound(choices_, *steps, low_, high_, *running_[0].test, limit_, depth == 0 ? (int)T_S0 : (int)T_S1, state);
+            nodes_ += 20;
+            if (depth == 0) root_bound = bound; if(T_DBG && depth<=T_DBG) fprintf(stderr,"%*sdepth %d cost %.5f bound %.5f limit %.5f nodes %ld\n",depth,"",depth,cost_.cost,bound,limit_,(long)nodes_);
+            is_closed = bound >= limit_ * (1.0 - kProofTolerance);
+            if (!is_closed && bound > cost_.cost) {
+                price_.export_to(priced);
+                if (n_running > n_plain_) parent = std::move(running_.back()), running_.pop_back();
+                add(&priced, price_.constant());
+                is_installed = true;
+            }
+        }
+        bool is_done = true;
+        if (!is_closed) {
+            const Cut cut = choose();
+            if (cut.feature >= 0)
+                for (const bool is_far : {true, false}) {
+                    const Mark inner = mark();
+                    if (enter(cut, is_far)) is_done = deep(depth + 1, state);
+                    leave(cut, is_far, inner);
+                    if (!is_done) break;
+                }
+        }
+        if (is_installed) {
+            running_.pop_back();
+            if (n_running > n_plain_) running_.push_back(std::move(parent));
+        }
+        undo(m);
+        return is_done;
+    }
+
+    // Where to split: the threshold that most score lies behind, weighed by what the step there costs.
+    Cut choose() {
+        const Running& one = running_[hardest()];
+        const ScoreTest& test = *one.test;
+        touched_.clear();
+        const std::int32_t* codes = walker_.codes();
+        for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
+            const std::int32_t wish = test.order[one.position[tree]];
+            const double gain = test.weight[wish] - test.weight[walker_.leaves()[tree]];
+            if (!(gain > 0.0)) continue;
+            for (std::int32_t i = shared_.boxes.start[wish]; i < shared_.boxes.start[wish + 1]; ++i) {
+                const Side& side = shared_.boxes.side[i];
+                const std::int32_t code = codes[side.feature];
+                if (code == kMissing) continue;
+                if (code < side.low) pull(pull_up_, side.feature, side.low, gain, true);
+                else if (code > side.high) pull(pull_down_, side.feature, side.high, gain, false);
+            }
+        }
+        return touched_.empty() ? any_cut() : best_cut();
+    }
+
+    void pull(std::vector<double>& pulls, std::int32_t f, std::int32_t code, double gain, bool is_up) {
+        double& at = pulls[choices_.at(f, code)];
+        if (at == 0.0) touched_.push_back({f, code, is_up});
+        at += gain;
+    }
+
+    Cut best_cut() {
+        // Farthest first within a feature and direction, so that a running sum is what lies behind a threshold.
+        std::sort(touched_.begin(), touched_.end(), [](const Cut& a, const Cut& b) {
+            if (a.feature != b.feature) return a.feature < b.feature;
+            if (a.is_up != b.is_up) return a.is_up;
+            return a.is_up ? a.code > b.code : a.code < b.code;
+        });
+        Cut best;
+        double best_score = -1.0, behind = 0.0;
+        const double least_step = 1e-3 * (limit_ < kInfinity ? limit_ : 1.0);
+        const Cut* previous = nullptr;
+        for (const Cut& cut : touched_) {
+            if (!previous || previous->feature != cut.feature || previous->is_up != cut.is_up) behind = 0.0;
+            double& pulled = (cut.is_up ? pull_up_ : pull_down_)[choices_.at(cut.feature, cut.code)];
+            behind += pulled;
+            pulled = 0.0;
+            const double step = cost_.with(cut.feature, cut.code) - cost_.cost;
+            const double score = behind * std::pow(std::max(step, 0.0) + least_step, T_POW);
+            if (score > best_score) best_score = score, best = cut;
+            previous = &cut;
+        }
+        return best;
+    }
+
+    // The test that the closest point misses by most.
+    std::size_t hardest() const {
+        if (n_plain_ == 1) return 0;
+        std::size_t worst = 0;
+        double most = -kInfinity;
+        for (std::size_t i = 0; i < n_plain_; ++i) {
+            double sum = 0.0;
+            for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree)
+                sum += running_[i].test->weight[walker_.leaves()[tree]];
+            if (running_[i].need - sum > most) most = running_[i].need - sum, worst = i;
+        }
+        return worst;
+    }
+
+    // Any split at all: scores within rounding of each other leave no better guide.
+    Cut any_cut() const {
+        for (std::int32_t f = 0; f < forest_.n_features; ++f) {
+            const std::int32_t code = walker_.codes()[f];
+            if (code == kMissing) continue;
+            if (code < high_[f]) return {f, code + 1, true};
+            if (code > low_[f]) return {f, code - 1, false};
+        }
+        return {};
+    }
+
+
+    struct RangeBefore { std::int32_t feature, low, high; };
+    struct PointerBefore { std::int32_t test, tree, position; };
+
+    const Forest& forest_;
+    const ExactShared& shared_;
+    const Choices& choices_;
+    BoxCost& cost_;
+    const Limits& limits_;
+    Control& control_;
+    Clock::time_point began_;
+    Walker walker_;
+    Price price_;
+    std::vector<std::int32_t> low_, high_;
+    std::vector<Running> running_;
+    std::size_t n_plain_ = 0;
+    std::vector<std::int32_t> changed_, trees_;
+    std::vector<std::int64_t> stamp_;
+    std::int64_t now_ = 0, nodes_ = 0, to_ = 0;
+    std::vector<double> pull_up_, pull_down_;
+    std::vector<Cut> touched_;
+    std::vector<RangeBefore> range_trail_;
+    std::vector<PointerBefore> pointer_trail_;
+    std::vector<double> cost_trail_;
+    std::vector<double> best_;
+    double limit_ = kInfinity;
+    bool is_out_ = false;
+};
+
+}  // namespace
+
+void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Limits& limits,
+           const Batch& batch, double* best, double* distance, double* lower_bound, std::int8_t* proof,
+           std::int64_t* nodes, int n_threads, Control& control) {
+    const ExactShared shared(forest);
+    const std::int32_t d = forest.n_features;
+    parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t begin, std::int64_t) {
+        const std::int64_t row = begin;
+        const auto began = Clock::now();
+        Choices choices(forest, cell_low, cell_high);
+        choices.load(batch, row);
+        SeparableCost cost(norms);
+        cost.load(choices, batch, row);
+        Search search(forest, shared, choices, cost, limits, control, began);
+        search.node_limit = limits.nodes;
+        const double known = distance[row] < kInfinity ? cost.to_cost(distance[row]) : kInfinity;
+        double upper = known, proven = 0.0;
+        const auto goals = shared.goals.of(batch.origin[row], batch.target[row]);
+        const auto all_below = [&](double limit) {  // searches every goal; true if all came to their end
+            bool is_done = true;
+            double smallest = limit;
+            for (const Goal& goal : goals) {
+                is_done = search.run(goal, smallest, goal.to) && is_done;
+                if (search.has_answer() && search.limit() < upper) {
+                    upper = search.limit();
+                    std::copy(search.best().begin(), search.best().end(), best + row * d);
+                    distance[row] = cost.to_distance(upper);
+                }
+                smallest = std::min(smallest, upper);
+                if (search.is_out()) return false;
+            }
+            return is_done;
+        };
+        const auto distance_of = [&](double c) { return cost.to_distance(c); };
+        // First a short try at the whole question; then limits from below, each proven before the next.
+        search.node_limit = limits.nodes > 0 ? std::min<std::int64_t>(limits.nodes, kFirstTry) : kFirstTry;
+        bool is_done = all_below(upper);
+        search.node_limit = limits.nodes;
+        const double ends = kInfinity;
+        double reach = upper < kInfinity ? 0.4 * distance_of(upper) : smallest_step(choices, cost);
+        while (!is_done) {
+            const double limit = std::min(cost.to_cost(reach), upper);
+            const bool is_last = limit >= upper;
+            if (!all_below(limit)) break;
+            if (is_last || upper < limit * (1.0 - 1e-15) || upper <= limit) is_done = true;
+            else proven = limit;
+            reach *= kGrowth;
+            if (!(reach < ends)) break;
+        }
+        if (is_done) proven = upper;
+        nodes[row] = search.nodes();
+        lower_bound[row] = cost.to_distance(proven);
+        proof[row] = static_cast<std::int8_t>(is_done ? (upper < kInfinity ? Proof::optimal : Proof::infeasible)
+                                                      : upper < kInfinity ? Proof::bounded : Proof::nothing);
+    });
+}
+
+}  // namespace treefocus

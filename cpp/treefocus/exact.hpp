@@ -1,0 +1,52 @@
+// The exact search for one row.
+//
+// Question: is there an answer cheaper than `limit`? Search a tree of boxes, depth first. In each box
+//   1. spend the budget: a cell is out of the box if going there costs limit or more, given what the box costs already;
+//   2. bound the score: each tree gives its best leaf still reachable; if the sum cannot reach the need, the box is done.
+//      Leaves stand sorted, boxes only shrink, so a pointer per tree moves down its list and is put back on the way up;
+//   3. look at the closest point of the box: if the model says yes there, nothing in this box is cheaper, limit drops;
+//   4. else split at a threshold that many trees' best leaves lie behind: the near side keeps the closest point and
+//      loses those leaves, the far side pays for the step.
+// A subtree that takes too many boxes is cut off, gets a priced bound (price.hpp) of its own, and is searched again with it.
+//
+// The limit starts at the best known answer; if that is too much for the time, smaller limits are tried, and each one
+// that is searched to its end without an answer is a proven lower bound.
+#pragma once
+
+#include <chrono>
+
+#include "treefocus/box.hpp"
+#include "treefocus/goal.hpp"
+#include "treefocus/price.hpp"
+
+namespace treefocus {
+
+struct Limits {
+    double seconds = kInfinity;       // per row
+    std::int64_t nodes = 0;           // per row, 0 = no limit
+    double bytes = 1e9;               // of the process, shared by its threads
+};
+
+enum class Proof : std::int8_t { optimal = 0, bounded = 1, infeasible = 2, nothing = 3 };
+
+struct Answer {
+    Proof proof = Proof::nothing;
+    double distance = kInfinity;      // of the best answer known
+    double lower_bound = 0.0;         // proven
+    std::int64_t nodes = 0;
+};
+
+// What every row of a batch shares.
+struct ExactShared {
+    explicit ExactShared(const Forest& forest);
+    LeafBoxes boxes;
+    TreeGrids grids;
+    Goals goals;
+};
+
+// best (n, d) and distance (n,) hold a known answer on entry (infinity where none) and the best one on return.
+void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Limits& limits,
+           const Batch& batch, double* best, double* distance, double* lower_bound, std::int8_t* proof,
+           std::int64_t* nodes, int n_threads, Control& control);
+
+}  // namespace treefocus
