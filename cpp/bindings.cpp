@@ -94,6 +94,36 @@ SoftForest make_soft(const Forest& forest, const In<double, 1>& threshold, const
     return {threshold.data(), value.data(), std::min(n_trees, forest.n_trees()), sigma, tau, use_softmax};
 }
 
+Batch make_batch(const Forest& forest, const In<double, 2>& rows, const In<double, 2>& low, const In<double, 2>& high,
+                 const In<double, 1>& offset, const In<double, 1>& scale, const In<std::int8_t, 1>& grain,
+                 const In<std::int32_t, 1>& origin, const In<std::int32_t, 1>& target, const In<double, 2>& first) {
+    const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
+    for (const auto& [array, name] : {std::pair{rows, "rows"}, {low, "low"}, {high, "high"}, {first, "first"}})
+        expect(array, name, {n, d});
+    for (const auto& [array, name] : {std::pair{offset, "offset"}, {scale, "scale"}}) expect(array, name, {d});
+    for (const auto& [array, name] : {std::pair{origin, "origin"}, {target, "target"}}) expect(array, name, {n});
+    expect(grain, "grain", {d});
+    return {rows.data(), low.data(), high.data(), offset.data(), scale.data(), grain.data(), origin.data(),
+            target.data(), first.data(), static_cast<std::int64_t>(n)};
+}
+
+Distance make_distance(const Forest& forest, int metric, const In<double, 1>& weight, const In<double, 2>& inverse) {
+    const std::size_t d = static_cast<std::size_t>(forest.n_features);
+    expect(weight, "weight", {d});
+    if (static_cast<Metric>(metric) >= Metric::mahalanobis) expect(inverse, "inverse", {d, d});
+    return {static_cast<Metric>(metric), weight.data(), inverse.data(), forest.n_features};
+}
+
+// Weights (4, d) of the Manhattan, Euclidean, Chebyshev and counting parts.
+Norms make_norms(const Forest& forest, const In<double, 2>& weights) {
+    const std::size_t d = static_cast<std::size_t>(forest.n_features);
+    expect(weights, "norm_weights", {4, d});
+    const double* w = weights.data();
+    Norms norms{{w, w + d}, {w + d, w + 2 * d}, {w + 2 * d, w + 3 * d}, {w + 3 * d, w + 4 * d}};
+    norms.finish();
+    return norms;
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -141,46 +171,51 @@ NB_MODULE(_core, m) {
                         std::optional<Out<double, 2>> trace, int n_threads, Progress progress) {
         const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
         const SoftForest soft = make_soft(forest, threshold, value, n_trees, sigma, tau, use_softmax);
-        for (const auto& [array, name] : {std::pair{rows, "rows"}, {low, "low"}, {high, "high"}, {first, "first"}})
-            expect(array, name, {n, d});
-        for (const auto& [array, name] : {std::pair{offset, "offset"}, {scale, "scale"}, {weight, "weight"}})
-            expect(array, name, {d});
-        expect(grain, "grain", {d});
-        expect(origin, "origin", {n});
-        expect(target, "target", {n});
+        const Batch batch = make_batch(forest, rows, low, high, offset, scale, grain, origin, target, first);
         expect(best, "best", {n, d});
         expect(best_distance, "best_distance", {n});
         if (trace) expect(*trace, "trace", {n, static_cast<std::size_t>(iterations)});
-        const Distance distance{static_cast<Metric>(metric), weight.data(), inverse.data(), forest.n_features};
+        const Distance distance = make_distance(forest, metric, weight, inverse);
         const Descent descent{beta, alpha, iterations, gradient_scale};
-        const Batch batch{rows.data(), low.data(), high.data(), offset.data(), scale.data(), grain.data(), origin.data(),
-                          target.data(), first.data(), static_cast<std::int64_t>(n)};
         return run(progress, [&](Control& control) {
             descend(forest, soft, distance, descent, batch, best.data(), best_distance.data(),
                     trace ? trace->data() : nullptr, n_threads, control);
         });
     });
 
-    m.def("exact", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high, In<double, 2> norm_weights,
+    // norm_weights (4, d) for separable distances; else metric with weight (d,) and inverse (d, d).
+    m.def("exact", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high,
+                      std::optional<In<double, 2>> norm_weights, int metric, In<double, 1> weight, In<double, 2> inverse,
                       double seconds, std::int64_t node_limit, double bytes, In<double, 2> rows, In<double, 2> low,
                       In<double, 2> high, In<double, 1> offset, In<double, 1> scale, In<std::int8_t, 1> grain,
                       In<std::int32_t, 1> origin, In<std::int32_t, 1> target, Out<double, 2> best,
-                      Out<double, 1> distance, Out<double, 1> lower_bound, Out<std::int8_t, 1> proof,
+                      Out<double, 1> distances, Out<double, 1> lower_bound, Out<std::int8_t, 1> proof,
                       Out<std::int64_t, 1> nodes, int n_threads, Progress progress) {
-        const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
-        expect(norm_weights, "norm_weights", {4, d});
-        Norms norms;
-        const double* w = norm_weights.data();
-        norms.l1.assign(w, w + d);
-        norms.l2.assign(w + d, w + 2 * d);
-        norms.linf.assign(w + 2 * d, w + 3 * d);
-        norms.l0.assign(w + 3 * d, w + 4 * d);
-        norms.finish();
-        const Batch batch{rows.data(), low.data(), high.data(), offset.data(), scale.data(), grain.data(), origin.data(),
-                          target.data(), rows.data(), static_cast<std::int64_t>(n)};
+        const Batch batch = make_batch(forest, rows, low, high, offset, scale, grain, origin, target, rows);
+        const std::size_t n = rows.shape(0), d = rows.shape(1);
+        expect(best, "best", {n, d});
+        for (const auto& [array, name] : {std::pair{distances, "distances"}, {lower_bound, "lower_bound"}})
+            expect(array, name, {n});
+        expect(proof, "proof", {n});
+        expect(nodes, "nodes", {n});
+        const Norms norms = norm_weights ? make_norms(forest, *norm_weights) : Norms{};
+        const Distance distance = make_distance(forest, metric, weight, inverse);
         return run(progress, [&](Control& control) {
-            exact(forest, cell_low.data(), cell_high.data(), norms, Limits{seconds, node_limit, bytes}, batch, best.data(),
-                  distance.data(), lower_bound.data(), proof.data(), nodes.data(), n_threads, control);
+            exact(forest, cell_low.data(), cell_high.data(), norm_weights ? &norms : nullptr, &distance,
+                  Limits{seconds, node_limit, bytes}, batch, best.data(), distances.data(), lower_bound.data(),
+                  proof.data(), nodes.data(), n_threads, control);
+        });
+    });
+
+    m.def("polish", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high, In<double, 2> norm_weights,
+                       In<double, 2> rows, In<double, 2> low, In<double, 2> high, In<double, 1> offset,
+                       In<double, 1> scale, In<std::int8_t, 1> grain, In<std::int32_t, 1> origin,
+                       In<std::int32_t, 1> target, Out<double, 2> points, int n_threads, Progress progress) {
+        const Norms norms = make_norms(forest, norm_weights);
+        const Batch batch = make_batch(forest, rows, low, high, offset, scale, grain, origin, target, rows);
+        expect(points, "points", {rows.shape(0), rows.shape(1)});
+        return run(progress, [&](Control& control) {
+            polish(forest, cell_low.data(), cell_high.data(), norms, batch, points.data(), n_threads, control);
         });
     });
 }

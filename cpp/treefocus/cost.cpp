@@ -37,6 +37,7 @@ bool SeparableCost::settle(const std::int32_t* low, const std::int32_t* high) {
     } else {
         cost = norms_.total(delta_.data(), d);
     }
+    reached = cost;
     return true;
 }
 
@@ -46,6 +47,7 @@ bool SeparableCost::settle_after(std::int32_t f, const std::int32_t* low, const 
     if (norms_.is_additive()) cost += step_[choices_->at(f, code)] - step_[choices_->at(f, codes[f])];
     place(f, code);
     if (!norms_.is_additive()) cost = norms_.total(delta_.data(), static_cast<std::int32_t>(codes.size()));
+    reached = cost;
     return true;
 }
 
@@ -64,7 +66,7 @@ void SeparableCost::save(std::int32_t f, std::vector<double>& stack) const {
 void SeparableCost::restore(std::int32_t f, std::vector<double>& stack) {
     place(f, static_cast<std::int32_t>(stack.back()));
     stack.pop_back();
-    cost = stack.back();
+    reached = cost = stack.back();
     stack.pop_back();
 }
 

@@ -1,6 +1,9 @@
 // What the closest point of a box costs, for every distance the exact search knows.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "treefocus/box.hpp"
 
 namespace treefocus {
@@ -26,8 +29,12 @@ public:
     virtual double to_cost(double distance) const { return distance; }
     virtual double to_distance(double cost) const { return cost; }
 
-    double cost = 0.0;                       // in the search's own units, see to_cost
+    double cost = 0.0;                       // in the search's own units, see to_cost; no point of the box costs less
+    double reached = 0.0;                    // what the closest point costs: `cost`, or a little more where it was rounded
     std::vector<std::int32_t> codes;         // (d,) the closest point's cells
+    // Whether the point is as cheap as the bound, as far as the arithmetic can tell.
+    bool is_tight() const { return reached <= cost * (1.0 + 1e-9) + noise; }
+    double noise = 0.0;                      // absolute rounding error of a distance
 };
 
 // Sums and maxima of per-feature terms: the closest point is closest in every feature at once.
@@ -51,6 +58,41 @@ private:
     const Choices* choices_ = nullptr;
     std::vector<double> step_;               // (n_thresholds + d,) additive term of each cell
     std::vector<double> delta_;              // (d,) of the closest point
+};
+
+// Distances that couple the features: Mahalanobis (a quadratic program over the box) and cosine (one scalar search).
+// Both are solved to a point and a bound that holds whether or not the solver has converged.
+class CoupledCost : public BoxCost {
+public:
+    explicit CoupledCost(const Distance& distance) : distance_(distance) {}
+    void load(const Choices& choices, const Batch& batch, std::int64_t row) override;
+    bool settle(const std::int32_t* low, const std::int32_t* high) override;
+    bool settle_after(std::int32_t, const std::int32_t* low, const std::int32_t* high) override { return settle(low, high); }
+    double with(std::int32_t f, std::int32_t code) const override;
+    void save(std::int32_t f, std::vector<double>& stack) const override;
+    void restore(std::int32_t f, std::vector<double>& stack) override;
+    void point(double* values) const override { std::copy(point_.begin(), point_.end(), values); }
+    double to_cost(double distance) const override { return is_root() ? distance * distance : distance; }
+    double to_distance(double cost) const override { return is_root() ? std::sqrt(cost) : cost; }
+
+private:
+    bool is_root() const { return distance_.metric == Metric::mahalanobis; }
+    void solve_quadratic();
+    void newton();
+    void solve_cosine();
+    void place();                            // point_, codes and reached from y_
+    const Distance& distance_;
+    const Choices* choices_ = nullptr;
+    const Batch* batch_ = nullptr;
+    const double* x_ = nullptr;
+    std::vector<double> start_;              // (d,) the row in the distance space
+    std::vector<double> y_;                  // (d,) the closest point there
+    std::vector<double> y_low_, y_high_;     // (d,) the box there
+    std::vector<double> value_low_, value_high_;   // (d,) the box in the user's units
+    std::vector<double> point_, measured_;
+    std::vector<double> u_, slope_, lower_, step_;   // of the quadratic program: y - start, Q u, Cholesky factor, Newton step
+    std::vector<std::int32_t> free_;
+    std::vector<double> variance_;           // (d,) diagonal of the inverse of the inverse covariance
 };
 
 }  // namespace treefocus

@@ -26,6 +26,8 @@ public:
             start_[f] = (x_[f] - batch.offset[f]) / batch.scale[f];
             point_[f] = batch.first[i * d_ + f];
             y_[f] = std::isnan(point_[f]) ? NAN : start_[f] + (point_[f] - x_[f]) / batch.scale[f];
+            if (point_[f] != x_[f] && !std::isnan(point_[f]))
+                point_[f] = std::clamp(snap(point_[f], batch.grain[f]), low_[f], high_[f]);
         }
         walker_.place(point_.data());
         look();

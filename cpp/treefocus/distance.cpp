@@ -14,11 +14,11 @@ double Distance::value(const double* z, const double* y) const {
     switch (metric) {
         case Metric::euclidean:
             for (std::int32_t f = 0; f < d; ++f)
-                if (const double delta = y[f] - z[f]; delta != 0.0) sum += weight[f] * delta * delta;
+                if (const double delta = y[f] - z[f]; delta != 0.0 && !std::isnan(z[f])) sum += weight[f] * delta * delta;
             return std::sqrt(sum);
         case Metric::manhattan:
             for (std::int32_t f = 0; f < d; ++f)
-                if (const double delta = y[f] - z[f]; delta != 0.0) sum += weight[f] * std::abs(delta);
+                if (const double delta = y[f] - z[f]; delta != 0.0 && !std::isnan(z[f])) sum += weight[f] * std::abs(delta);
             return sum;
         case Metric::cosine: {
             double zz = 0.0, yy = 0.0, zy = 0.0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <cstdio>
 #include <cstdlib>
 
@@ -32,9 +33,6 @@ struct Cut {
     bool is_up = true;
 };
 
-constexpr std::int64_t kFirstTry = 3000;
-constexpr double kGrowth = 1.15;
-
 // The shortest way out of the row's own cell in any feature: limits start there when no answer is known.
 double smallest_step(const Choices& choices, const BoxCost& cost) {
     double smallest = kInfinity;
@@ -62,6 +60,8 @@ public:
         to_ = target_class;
         is_out_ = false;
         best_.clear();
+        unresolved_ = kInfinity;
+        root_bound_ = 0.0;
         low_ = choices_.first;
         high_ = choices_.last;
         if (choices_.is_empty || !cost_.settle(low_.data(), high_.data())) return true;
@@ -80,7 +80,8 @@ public:
     std::int64_t nodes() const { return nodes_; }
     bool is_out() const { return is_out_; }
     std::int64_t node_limit = 0;     // 0 = none
-    double root_bound = 0.0;         // the priced bound of the last run's root, 0 if it was not needed
+    // What the last run proved even if it did not come to its end, or left boxes it could not decide.
+    double proven() const { return std::min(is_out_ ? root_bound_ : limit_, unresolved_); }
 
 private:
     // ---- the running tests
@@ -120,7 +121,7 @@ private:
                 one.position[tree] = at;
                 one.total += test.weight[test.order[at]] - before;
             }
-            if (one.total < (i < n_plain_ ? one.need : one.need - limit_ * (1.0 - kProofTolerance))) return false;
+            if (one.total < (i < n_plain_ ? one.need : one.need - least())) return false;
         }
         return true;
     }
@@ -135,7 +136,7 @@ private:
 
     // Cells that the budget does not reach leave the box. False if the box is done.
     bool spend() {
-        if (cost_.cost >= limit_ * (1.0 - kProofTolerance)) return false;
+        if (cost_.cost >= least()) return false;
         for (std::int32_t f = 0; f < forest_.n_features; ++f) {
             if (cost_.codes[f] == kMissing) continue;
             std::int32_t low = low_[f], high = high_[f];
@@ -173,6 +174,9 @@ private:
         changed_.clear();
     }
 
+    // A bound that reaches this is as good as the limit.
+    double least() const { return limit_ * (1.0 - kProofTolerance) - cost_.noise; }
+
     // ---- the search
     bool is_time_up() {
         if (is_out_) return true;
@@ -189,14 +193,18 @@ private:
     bool close_box() {
         if (!spend() || !update_tests()) return true;
         if (walker_.predicted() != to_) return false;
-        take();
-        return true;
+        if (cost_.reached < limit_) {
+            best_.resize(forest_.n_features);
+            cost_.point(best_.data());
+            limit_ = cost_.reached;
+        }
+        // Done if nothing in the box is cheaper than the point; a rounded point can leave a gap, then the box is split.
+        return cost_.is_tight() || cost_.cost >= least();
     }
 
-    void take() {
-        best_.resize(forest_.n_features);
-        cost_.point(best_.data());
-        limit_ = cost_.cost;
+    // A box of one cell that is not done after all: what is in it costs at least this.
+    void give_up() {
+        if (walker_.predicted() == to_) unresolved_ = std::min(unresolved_, cost_.cost);
     }
 
     // Plain depth first until the box budget is used up; false if cut off.
@@ -205,7 +213,7 @@ private:
         if (is_time_up() || nodes_ > last_node) return false;
         if (close_box()) return true;
         const Cut cut = choose();
-        if (cut.feature < 0) return true;
+        if (cut.feature < 0) return give_up(), true;
         for (const bool is_far : {T_NEAR==0, T_NEAR!=0}) {
             const Mark m = mark();
             bool is_done = true;
@@ -261,8 +269,8 @@ private:
         if (!is_closed && steps && T_PRICE) {
             const double bound = price_.bound(choices_, *steps, low_, high_, *running_[0].test, limit_, depth == 0 ? (int)T_S0 : (int)T_S1, state);
             nodes_ += 20;
-            if (depth == 0) root_bound = bound; if(T_DBG && depth<=T_DBG) fprintf(stderr,"%*sdepth %d cost %.5f bound %.5f limit %.5f nodes %ld\n",depth,"",depth,cost_.cost,bound,limit_,(long)nodes_);
-            is_closed = bound >= limit_ * (1.0 - kProofTolerance);
+            if (depth == 0) root_bound_ = std::max(bound, cost_.cost); if(T_DBG && depth<=T_DBG) fprintf(stderr,"%*sdepth %d cost %.5f bound %.5f limit %.5f nodes %ld\n",depth,"",depth,cost_.cost,bound,limit_,(long)nodes_);
+            is_closed = bound >= least();
             if (!is_closed && bound > cost_.cost) {
                 price_.export_to(priced);
                 if (n_running > n_plain_) parent = std::move(running_.back()), running_.pop_back();
@@ -273,7 +281,8 @@ private:
         bool is_done = true;
         if (!is_closed) {
             const Cut cut = choose();
-            if (cut.feature >= 0)
+            if (cut.feature < 0) give_up();
+            else
                 for (const bool is_far : {true, false}) {
                     const Mark inner = mark();
                     if (enter(cut, is_far)) is_done = deep(depth + 1, state);
@@ -391,64 +400,111 @@ private:
     std::vector<double> cost_trail_;
     std::vector<double> best_;
     double limit_ = kInfinity;
+    double unresolved_ = kInfinity, root_bound_ = 0.0;
     bool is_out_ = false;
+};
+
+// One row: a short try at the whole question, then limits from below, each proven before the next.
+class RowSearch {
+public:
+    RowSearch(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
+              const Batch& batch, std::int64_t row, Control& control)
+        : choices_(choices), cost_(cost), limits_(limits),
+          search_(forest, shared, choices, cost, limits, control, Clock::now()),
+          goals_(shared.goals.of(batch.origin[row], batch.target[row])) {}
+
+    // `best` holds an answer at `distance`, or nothing at infinity; both are improved in place.
+    Answer run(double* best, double distance) {
+        best_ = best;
+        upper_ = distance < kInfinity ? cost_.to_cost(distance) : kInfinity;
+        distance_ = distance;
+        search_.node_limit = limits_.nodes > 0 ? std::min(limits_.nodes, kFirstTry) : kFirstTry;
+        bool is_done = try_below(upper_);
+        search_.node_limit = limits_.nodes;
+        double reach = upper_ < kInfinity ? kFirstLimit * cost_.to_distance(upper_) : smallest_step(choices_, cost_);
+        for (int round = 0; !is_done && !is_spent(); ++round) {
+            const bool is_known = upper_ < kInfinity;
+            const double next = !is_known && round >= kDoublings ? kInfinity : cost_.to_cost(reach);
+            const double limit = std::max(std::min(next, upper_), proven_);
+            if (!try_below(limit)) break;
+            is_done = upper_ <= limit;
+            reach *= is_known ? kGrowth : 2.0;
+        }
+        return answer(is_done);
+    }
+
+private:
+    // Searches every goal for answers cheaper than limit; true if all came to their end, then proven_ is up to date.
+    bool try_below(double limit) {
+        double proven = kInfinity;
+        bool is_complete = true;
+        for (const Goal& goal : goals_) {
+            const bool is_end = search_.run(goal, std::min(limit, upper_), goal.to);
+            if (search_.has_answer() && search_.limit() < upper_) {
+                upper_ = search_.limit();
+                distance_ = cost_.to_distance(upper_);
+                std::copy(search_.best().begin(), search_.best().end(), best_);
+            }
+            proven = std::min(proven, search_.proven());
+            is_complete = is_complete && is_end;
+            if (search_.is_out() && goals_.size() > 1) return false;  // the other goals have no bound yet
+        }
+        proven_ = std::max(proven_, std::min(proven, upper_));
+        return is_complete;
+    }
+
+    bool is_spent() const { return search_.is_out() && (limits_.nodes > 0 && search_.nodes() >= limits_.nodes); }
+
+    Answer answer(bool is_done) const {
+        Answer answer;
+        answer.nodes = search_.nodes();
+        answer.distance = distance_;
+        if (is_done && upper_ == kInfinity) {
+            answer.proof = Proof::infeasible;
+            answer.lower_bound = kInfinity;
+            return answer;
+        }
+        answer.lower_bound = std::min(cost_.to_distance(proven_), distance_);
+        const bool is_optimal = is_done && proven_ >= upper_ * (1.0 - 1e-9) - cost_.noise;
+        answer.proof = is_optimal ? Proof::optimal : upper_ < kInfinity ? Proof::bounded : Proof::nothing;
+        if (is_optimal) answer.lower_bound = distance_;
+        return answer;
+    }
+
+    static constexpr std::int64_t kFirstTry = 3000;   // boxes
+    static constexpr double kFirstLimit = 0.4;        // of the known answer's distance
+    static constexpr double kGrowth = 1.15;
+    static constexpr int kDoublings = 30;             // without an answer this far out, look everywhere
+
+    const Choices& choices_;
+    BoxCost& cost_;
+    const Limits& limits_;
+    Search search_;
+    std::vector<Goal> goals_;
+    double* best_ = nullptr;
+    double upper_ = kInfinity, proven_ = 0.0, distance_ = kInfinity;
 };
 
 }  // namespace
 
-void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Limits& limits,
-           const Batch& batch, double* best, double* distance, double* lower_bound, std::int8_t* proof,
-           std::int64_t* nodes, int n_threads, Control& control) {
+void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms* norms,
+           const Distance* distance, const Limits& limits, const Batch& batch, double* best, double* distances,
+           double* lower_bound, std::int8_t* proof, std::int64_t* nodes, int n_threads, Control& control) {
     const ExactShared shared(forest);
     const std::int32_t d = forest.n_features;
-    parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t begin, std::int64_t) {
-        const std::int64_t row = begin;
-        const auto began = Clock::now();
+    parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
-        SeparableCost cost(norms);
-        cost.load(choices, batch, row);
-        Search search(forest, shared, choices, cost, limits, control, began);
-        search.node_limit = limits.nodes;
-        const double known = distance[row] < kInfinity ? cost.to_cost(distance[row]) : kInfinity;
-        double upper = known, proven = 0.0;
-        const auto goals = shared.goals.of(batch.origin[row], batch.target[row]);
-        const auto all_below = [&](double limit) {  // searches every goal; true if all came to their end
-            bool is_done = true;
-            double smallest = limit;
-            for (const Goal& goal : goals) {
-                is_done = search.run(goal, smallest, goal.to) && is_done;
-                if (search.has_answer() && search.limit() < upper) {
-                    upper = search.limit();
-                    std::copy(search.best().begin(), search.best().end(), best + row * d);
-                    distance[row] = cost.to_distance(upper);
-                }
-                smallest = std::min(smallest, upper);
-                if (search.is_out()) return false;
-            }
-            return is_done;
-        };
-        const auto distance_of = [&](double c) { return cost.to_distance(c); };
-        // First a short try at the whole question; then limits from below, each proven before the next.
-        search.node_limit = limits.nodes > 0 ? std::min<std::int64_t>(limits.nodes, kFirstTry) : kFirstTry;
-        bool is_done = all_below(upper);
-        search.node_limit = limits.nodes;
-        const double ends = kInfinity;
-        double reach = upper < kInfinity ? 0.4 * distance_of(upper) : smallest_step(choices, cost);
-        while (!is_done) {
-            const double limit = std::min(cost.to_cost(reach), upper);
-            const bool is_last = limit >= upper;
-            if (!all_below(limit)) break;
-            if (is_last || upper < limit * (1.0 - 1e-15) || upper <= limit) is_done = true;
-            else proven = limit;
-            reach *= kGrowth;
-            if (!(reach < ends)) break;
-        }
-        if (is_done) proven = upper;
-        nodes[row] = search.nodes();
-        lower_bound[row] = cost.to_distance(proven);
-        proof[row] = static_cast<std::int8_t>(is_done ? (upper < kInfinity ? Proof::optimal : Proof::infeasible)
-                                                      : upper < kInfinity ? Proof::bounded : Proof::nothing);
+        std::unique_ptr<BoxCost> cost;
+        if (norms) cost = std::make_unique<SeparableCost>(*norms);
+        else cost = std::make_unique<CoupledCost>(*distance);
+        cost->load(choices, batch, row);
+        RowSearch search(forest, shared, choices, *cost, limits, batch, row, control);
+        const Answer answer = search.run(best + row * d, distances[row]);
+        distances[row] = answer.distance;
+        lower_bound[row] = answer.lower_bound;
+        proof[row] = static_cast<std::int8_t>(answer.proof);
+        nodes[row] = answer.nodes;
     });
 }
 

@@ -44,9 +44,14 @@ struct ExactShared {
     Goals goals;
 };
 
-// best (n, d) and distance (n,) hold a known answer on entry (infinity where none) and the best one on return.
-void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Limits& limits,
-           const Batch& batch, double* best, double* distance, double* lower_bound, std::int8_t* proof,
-           std::int64_t* nodes, int n_threads, Control& control);
+// best (n, d) and distances (n,) hold a known answer on entry (infinity where none) and the best one on return.
+// One of norms and distance is given, the other null.
+void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms* norms,
+           const Distance* distance, const Limits& limits, const Batch& batch, double* best, double* distances,
+           double* lower_bound, std::int8_t* proof, std::int64_t* nodes, int n_threads, Control& control);
+
+// polish.cpp -- points (n, d), answers on entry (NaN where none), are improved in place.
+void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Batch& batch,
+            double* points, int n_threads, Control& control);
 
 }  // namespace treefocus

@@ -6,18 +6,19 @@ from importlib.metadata import version
 
 from treefocus.adapters import load_forest
 from treefocus.constraints import Decreasing, Fixed, Increasing, Range
-from treefocus.distances import Cosine, Distance, Euclidean, Mahalanobis, Manhattan
+from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
 from treefocus.explainer import Explainer, explain
 from treefocus.explanation import Change, Explanation, Explanations
 from treefocus.forest import Forest
 from treefocus.schema import Feature, Schema
-from treefocus.search import Focus, Status
+from treefocus.search import Auto, Exact, Focus, Status
 
 __version__ = version("treefocus")
 
 __all__ = [
-    "Change", "Cosine", "Decreasing", "Distance", "Euclidean", "Explainer", "Explanation", "Explanations", "Feature",
-    "Fixed", "Focus", "Forest", "Increasing", "InvalidInput", "Mahalanobis", "Manhattan", "ModelMismatch", "Range",
-    "Schema", "Status", "TreefocusError", "UnsupportedModel", "explain", "load_forest",
+    "Auto", "Change", "Chebyshev", "Cosine", "Decreasing", "Distance", "Euclidean", "Exact", "Explainer", "Explanation",
+    "Explanations", "Feature", "FewestFeatures", "Fixed", "Focus", "Forest", "Increasing", "InvalidInput",
+    "Mahalanobis", "Manhattan", "ModelMismatch", "Range", "Schema", "Status", "TreefocusError", "UnsupportedModel",
+    "explain", "load_forest",
 ]  # fmt: skip

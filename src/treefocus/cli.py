@@ -17,7 +17,7 @@ import numpy as np
 import typer
 from typer.core import TyperGroup
 
-from treefocus import __version__
+from treefocus import __version__, distances
 from treefocus.adapters import load_forest, translate
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import InvalidInput, TreefocusError, reject
@@ -25,13 +25,14 @@ from treefocus.explainer import Explainer
 from treefocus.explanation import Explanations
 from treefocus.forest import Forest
 from treefocus.schema import INTEGER
+from treefocus.search import NAMED as STRATEGIES
 from treefocus.tables import TABLE_FILES, Table, check_suffix, import_pyarrow, read_names, read_table, write_columns
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
+DEMO_DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
 PICKLES = (".pkl", ".pickle", ".joblib")
 OUTPUTS = (*TABLE_FILES, ".json")
 N_PEOPLE = 3  # whose answers are given as sentences
@@ -119,7 +120,7 @@ def demo(
         "them have to change to be approved?\n",
     )
     found = {}
-    for distance in DISTANCES:
+    for distance in DEMO_DISTANCES:
         explainer = Explainer(
             trained.model,
             trained.X_train,
@@ -154,7 +155,7 @@ def explain(
         typer.Option(metavar="FILE", help="Training rows: they set the scale, the domain and the covariance."),
     ] = None,
     distance: Annotated[
-        str, typer.Option(metavar="NAME", help=f"What small means: {', '.join(DISTANCES)}.")
+        str, typer.Option(metavar="NAME", help=f"What small means: {', '.join(distances.NAMED)}.")
     ] = "euclidean",
     fix: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A column that must not change. Repeatable.")
@@ -176,7 +177,7 @@ def explain(
     target: Annotated[
         str | None, typer.Option(metavar="CLASS", help="The class to reach; any other than the present if not given.")
     ] = None,
-    strategy: Annotated[str, typer.Option(metavar="NAME", help="How to search: auto, focus, exact.")] = "auto",
+    strategy: Annotated[str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(STRATEGIES)}.")] = "auto",
     scale: Annotated[
         str, typer.Option(metavar="NAME", help="What a change of 1 means in each column: range, std, mad or none.")
     ] = "range",
@@ -218,7 +219,9 @@ def explain(
     known = None if train is None else _read_rows(train, ignore, forest, None)
     table = _read_rows(data, ignore, forest, known)
     if known is None:
-        typer.echo(f"Note: no --train, so scale and domain come from {data} itself.", err=True)
+        typer.echo(
+            f"Note: no --train, so the scale and the range that answers stay in come from {data} itself.", err=True
+        )
     explainer = Explainer(
         known_model,
         table if known is None else known,

@@ -15,8 +15,9 @@ import numpy as np
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats
-from treefocus.kernels.inputs import CompiledDistance, Metric
+from treefocus.kernels.inputs import CompiledDistance, Metric, Norms
 
+L1, L2, LINF, L0 = range(4)  # the rows of Norms.weights
 _SMOOTH = 1e-10  # keeps gradients finite where nothing has moved yet
 
 
@@ -39,6 +40,21 @@ class Distance(ABC):
     def compiled(self) -> CompiledDistance | None:
         """The distance as the compiled descent takes it, None if only Python knows it."""
         return None
+
+    @property
+    def norms(self) -> Norms | None:
+        """The distance as a sum of norms, which polish and the exact search take apart by feature; None if it is none."""
+        return None
+
+    def __add__(self, other: Distance) -> Distance:
+        return Sum((*_parts(self), *_parts(other)))
+
+    def __rmul__(self, factor: float) -> Distance:
+        if not (np.isfinite(factor) and factor > 0):
+            reject("The factor of a distance", "a finite number above 0", factor)
+        return Sum(tuple((factor * own, part) for own, part in _parts(self)))
+
+    __mul__ = __rmul__
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +81,11 @@ class _Weighted(Distance):
     def _compiled(self, metric: Metric) -> CompiledDistance:
         return CompiledDistance(metric, self.w, np.zeros((0, 0)))
 
+    def _norms(self, part: int) -> Norms:
+        weights = np.zeros((4, len(self.w)))
+        weights[part] = self.w
+        return Norms(weights)
+
 
 class Euclidean(_Weighted):
     """sqrt(sum of w (y - z)^2)."""
@@ -80,6 +101,10 @@ class Euclidean(_Weighted):
     def compiled(self) -> CompiledDistance:  # noqa: D102
         return self._compiled(Metric.EUCLIDEAN)
 
+    @property
+    def norms(self) -> Norms:  # noqa: D102
+        return self._norms(L2)
+
 
 class Manhattan(_Weighted):
     """Sum of w |y - z|."""
@@ -93,6 +118,40 @@ class Manhattan(_Weighted):
     @property
     def compiled(self) -> CompiledDistance:  # noqa: D102
         return self._compiled(Metric.MANHATTAN)
+
+    @property
+    def norms(self) -> Norms:  # noqa: D102
+        return self._norms(L1)
+
+
+class Chebyshev(_Weighted):
+    """Largest of w |y - z|."""
+
+    def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.asarray((self.w * np.abs(_delta(z, y))).max(axis=1))
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        moved = self.w * np.abs(_delta(z, y))
+        is_largest = (moved == moved.max(axis=1, keepdims=True)) & (moved > 0)
+        return self.w * np.sign(_delta(z, y)) * is_largest / np.maximum(is_largest.sum(axis=1, keepdims=True), 1)
+
+    @property
+    def norms(self) -> Norms:  # noqa: D102
+        return self._norms(LINF)
+
+
+class FewestFeatures(_Weighted):
+    """Sum of w over the features that change at all (the "L0 norm"); its gradient is 0, so FOCUS only finds, Exact minimises."""
+
+    def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.asarray((self.w * (_delta(z, y) != 0)).sum(axis=1))
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.zeros_like(y)
+
+    @property
+    def norms(self) -> Norms:  # noqa: D102
+        return self._norms(L0)
 
 
 class Cosine(_Weighted):
@@ -179,6 +238,36 @@ class Mahalanobis(Distance):
 
 
 @dataclass(frozen=True, eq=False)
+class Sum(Distance):
+    """A weighted sum of distances, as in `Manhattan() + 0.1 * FewestFeatures()`."""
+
+    parts: tuple[tuple[float, Distance], ...]
+
+    def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.asarray(sum(factor * part.value(z, y) for factor, part in self.parts))
+
+    def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
+        return np.asarray(sum(factor * part.gradient(z, y) for factor, part in self.parts))
+
+    def fitted(self, n_features: int, data: Floats | None) -> Distance:  # noqa: D102
+        return Sum(tuple((factor, part.fitted(n_features, data)) for factor, part in self.parts))
+
+    @property
+    def norms(self) -> Norms | None:  # noqa: D102
+        """Norms add up, except that two Euclidean parts of different shape are no one square root."""
+        total = None
+        for factor, part in self.parts:
+            norms = part.norms
+            if norms is None:
+                return None
+            weights = norms.weights * np.array([factor, factor**2, factor, factor])[:, None]
+            if total is not None and any(total[p].any() and weights[p].any() for p in (L2, LINF)):
+                return None
+            total = weights if total is None else total + weights
+        return None if total is None else Norms(total)
+
+
+@dataclass(frozen=True, eq=False)
 class UserDistance(Distance):
     """A user's own object with `value` and `gradient`."""
 
@@ -194,6 +283,8 @@ class UserDistance(Distance):
 NAMED: dict[str, Distance] = {
     "euclidean": Euclidean(),
     "manhattan": Manhattan(),
+    "chebyshev": Chebyshev(),
+    "l0": FewestFeatures(),
     "cosine": Cosine(),
     "mahalanobis": Mahalanobis(),
 }
@@ -208,6 +299,10 @@ def as_distance(distance: Any) -> Distance:
     if callable(getattr(distance, "value", None)) and callable(getattr(distance, "gradient", None)):
         return UserDistance(distance)
     reject("distance", f"one of {', '.join(NAMED)}, or an object with value and gradient", repr(distance))
+
+
+def _parts(distance: Distance) -> tuple[tuple[float, Distance], ...]:
+    return distance.parts if isinstance(distance, Sum) else ((1.0, distance),)
 
 
 def _delta(z: Floats, y: Floats) -> Floats:

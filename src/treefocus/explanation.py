@@ -119,7 +119,7 @@ class Explanations:
         i = i % len(self)
         has_answer = self.status[i].has_answer
         return Explanation(
-            label=self.labels[i],
+            label=_plain(self.labels[i]),
             row=self.table.values[i],
             counterfactual=self.points[i] if has_answer else None,
             changes=self._changes(i) if has_answer else (),
@@ -307,6 +307,8 @@ def _as_written(value: float, grain: int) -> float:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -89,6 +90,11 @@ class Forest:
         starts = _as(tree_start, np.int64)
         n_nodes = len(left)
         _check_children(left, right, starts)
+        per_node = {"feature": feature, "threshold": threshold, "default_left": default_left}
+        per_node |= {"node_value": node_value, "node_distribution": node_distribution}
+        for name, values in per_node.items():
+            if values is not None and len(values) != n_nodes:
+                reject(name, f"as long as left ({n_nodes})", len(values))
         position = _preorder(left, right, starts)
         order = np.empty(n_nodes, np.int64)
         order[position] = np.arange(n_nodes)
@@ -118,9 +124,9 @@ class Forest:
         for name, dtype in _ARRAYS.items():
             values = getattr(self, name)
             if values is not None:
-                array = np.ascontiguousarray(values, dtype=dtype)
-                if array is values:
-                    array = array.view()
+                array = np.array(values, dtype=dtype, order="C")
+                if dtype is np.int32 and not np.array_equal(array, values):
+                    reject(f"Forest.{name}", "whole numbers of 32 bits", values)
                 array.setflags(write=False)
                 object.__setattr__(self, name, array)
         classes = np.array(self.classes)
@@ -139,6 +145,8 @@ class Forest:
         if not np.array_equal(_preorder(left, right, starts), np.arange(n_nodes)):
             raise InvalidInput("Forest nodes must stand in pre-order; Forest.from_nodes sorts them.")
         inner = self.feature[left >= 0]
+        if (self.feature[left < 0] != -1).any():
+            reject("Forest.feature", "-1 at every leaf", int(self.feature[left < 0].max()))
         if self.n_features < 1:
             reject("Forest.n_features", "at least 1", self.n_features)
         if inner.size and (inner.min() < 0 or inner.max() >= self.n_features):
@@ -161,6 +169,8 @@ class Forest:
             reject("Forest.leaf_value and base_score", f"{wanted} wide for {self.decision!r}", self.n_outputs)
         if self.decision != "argmax" and self.n_classes != 2:
             reject("Forest.classes", f"two labels for {self.decision!r}", self.n_classes)
+        if not np.isfinite(self.cut):
+            reject("Forest.cut", "a finite number", self.cut)
         if not (np.isfinite(self.divisor) and self.divisor > 0):
             reject("Forest.divisor", "a finite number above 0", self.divisor)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
@@ -208,7 +218,7 @@ class Forest:
         record: dict[str, Any] = {"format": FORMAT}
         for field in fields(self):
             value = getattr(self, field.name)
-            record[field.name] = value.tolist() if isinstance(value, np.ndarray) else value
+            record[field.name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         data = json.dumps(record).encode()
         path = Path(path)
         path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
@@ -229,9 +239,9 @@ class Forest:
         if missing:
             raise InvalidInput(f"The forest file lacks {', '.join(sorted(missing))}.")
         values = {key: value for key, value in record.items() if key in known}
-        names = values.get("feature_names")
-        values["feature_names"] = None if names is None else tuple(names)
         try:
+            names = values.get("feature_names")
+            values["feature_names"] = None if names is None else tuple(names)
             return cls(**values)
         except (TypeError, OverflowError) as error:
             raise InvalidInput(f"The forest file does not hold a forest: {error}.") from error
@@ -260,7 +270,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
     data = Path(path).read_bytes()
     try:
         record = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-    except (ValueError, EOFError, OSError, RecursionError) as error:
+    except (ValueError, EOFError, OSError, RecursionError, zlib.error) as error:
         raise InvalidInput(f"{path} is not a readable JSON file: {error}.") from error
     if not isinstance(record, dict):
         reject(str(path), "a JSON object", type(record).__name__)

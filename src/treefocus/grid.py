@@ -72,7 +72,7 @@ def floor_to(values: Floats, input_dtype: str) -> Floats:
         return values + 0.0
     with np.errstate(over="ignore"):
         nearest = values.astype(np.float32)
-    down = np.nextafter(nearest, np.float32(-np.inf))
+        down = np.nextafter(nearest, np.float32(-np.inf))
     return np.where(nearest > values, down, nearest).astype(np.float64) + 0.0
 
 
@@ -80,6 +80,7 @@ def next_above(values: Floats, input_dtype: str) -> Floats:
     """The next value of `input_dtype` above each value, never a denormal (some libraries flush those to 0)."""
     dtype = np.float32 if input_dtype == "float32" else np.float64
     tiny = np.finfo(dtype).tiny
-    up = np.nextafter(values.astype(dtype), dtype(np.inf))
+    with np.errstate(over="ignore"):
+        up = np.nextafter(values.astype(dtype), dtype(np.inf))
     up = np.where((up > 0) & (up < tiny), tiny, up)
     return np.asarray(np.where((up < 0) & (up > -tiny), 0.0, up), dtype=np.float64)

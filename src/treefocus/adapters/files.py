@@ -23,8 +23,11 @@ def load_forest(path: str | Path) -> Forest:
         return Forest.from_record(record)
     if found == FOCUS_TREES:
         try:
-            return _focus_trees(record)
-        except (KeyError, TypeError, IndexError, OverflowError) as error:
+            with np.errstate(invalid="ignore", divide="ignore"):  # Forest refuses what is not finite
+                return _focus_trees(record)
+        except InvalidInput:
+            raise
+        except (KeyError, TypeError, IndexError, OverflowError, ValueError) as error:
             raise InvalidInput(f"{path} is not a whole {FOCUS_TREES} file: {error!r}.") from error
     reject(f"{path}: format", f"{FORMAT!r} or {FOCUS_TREES!r}", repr(found))
 

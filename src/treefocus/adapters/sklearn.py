@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     AdaBoostClassifier,
     ExtraTreesClassifier,
@@ -90,7 +91,7 @@ def _adaboost(model: AdaBoostClassifier) -> Forest:
 def _gradient_boosting(model: GradientBoostingClassifier) -> Forest:
     """Raw scores: one for two classes (class 1 from 0 up), else one a class, a tree for each at every stage."""
     start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
-    if not isinstance(model.init_, str) and not hasattr(model.init_, "class_prior_"):
+    if not isinstance(model.init_, str) and not (isinstance(model.init_, DummyClassifier) and model.init_.strategy == "prior"):
         raise UnsupportedModel(
             f"GradientBoostingClassifier(init={type(model.init_).__name__}) starts from a model that is not a tree; "
             "the default start and init='zero' are supported."

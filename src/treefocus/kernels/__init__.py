@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,10 +15,13 @@ from treefocus.errors import reject
 from treefocus.forest import Floats, Forest, Ints
 from treefocus.grid import Grid
 from treefocus.kernels import _core
-from treefocus.kernels.inputs import Batch, CompiledDistance, Descent, Int8s, SoftForest
+from treefocus.kernels.inputs import Batch, CompiledDistance, Descent, Int8s, Metric, Norms, SoftForest
 from treefocus.kernels.reference import decide
 
-__all__ = ["decide", "descend", "grid_of", "hard_scores", "n_threads", "predict", "soft_loss"]
+__all__ = [
+    "BOUNDED", "INFEASIBLE", "NOTHING", "OPTIMAL", "Proofs", "compiled", "decide", "descend", "exact", "grid_of",
+    "hard_scores", "n_threads", "polish", "predict", "soft_loss",
+]  # fmt: skip
 
 _DECISION = {"argmax": 0, "above": 1, "at_least": 2}
 _grids: WeakKeyDictionary[Forest, Grid] = WeakKeyDictionary()
@@ -111,6 +116,69 @@ def descend(
         batch.origin, batch.target, batch.first, best, best_distance, trace, n_threads(n_jobs), progress,
     )  # fmt: skip
     return best, best_distance
+
+
+@dataclass(frozen=True, eq=False)
+class Proofs:
+    """What the exact search returns: answers, what is proven of each, and how many boxes it took."""
+
+    points: Floats  # (n_rows, n_features), NaN where none
+    distance: Floats  # (n_rows,), infinity where none
+    lower_bound: Floats  # (n_rows,)
+    proof: Int8s  # (n_rows,) OPTIMAL, BOUNDED, INFEASIBLE or NOTHING
+    boxes: NDArray[np.int64]  # (n_rows,)
+    is_interrupted: bool
+
+
+OPTIMAL, BOUNDED, INFEASIBLE, NOTHING = range(4)
+
+
+def exact(
+    forest: Forest,
+    distance: CompiledDistance | Norms,
+    batch: Batch,
+    points: Floats,
+    distances: Floats,
+    *,
+    seconds: float = math.inf,
+    node_limit: int = 0,
+    memory: float = 1e9,
+    n_jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Proofs:
+    """Branch and bound from known answers (distance infinity where none); limits are per row, memory per process."""
+    n_rows, n_features = batch.rows.shape
+    points, distances = points.copy(), distances.copy()
+    bound, proof = np.zeros(n_rows), np.full(n_rows, NOTHING, np.int8)
+    proof[np.isfinite(distances)] = BOUNDED
+    boxes = np.zeros(n_rows, np.int64)
+    grid = grid_of(forest)
+    is_norm = isinstance(distance, Norms)
+    coupled = CompiledDistance(Metric.EUCLIDEAN, np.ones(n_features), np.zeros((0, 0))) if is_norm else distance
+    is_interrupted = False
+    try:
+        _core.exact(
+            compiled(forest), grid.low, grid.high, distance.weights if is_norm else None,
+            int(coupled.metric), coupled.weight, coupled.inverse, seconds, node_limit, memory,
+            batch.rows, batch.low, batch.high, batch.offset, batch.scale, batch.grain, batch.origin, batch.target,
+            points, distances, bound, proof, boxes, n_threads(n_jobs), progress,
+        )  # fmt: skip
+    except KeyboardInterrupt:  # what is done is kept
+        is_interrupted = True
+    return Proofs(points, distances, bound, proof, boxes, is_interrupted)
+
+
+def polish(
+    forest: Forest, norms: Norms, batch: Batch, points: Floats, *, n_jobs: int | None = None
+) -> Floats:
+    """(n_rows, n_features) answers that no move of one feature and no trade between two improves; NaN stays NaN."""
+    points = points.copy()
+    grid = grid_of(forest)
+    _core.polish(
+        compiled(forest), grid.low, grid.high, norms.weights, batch.rows, batch.low, batch.high, batch.offset,
+        batch.scale, batch.grain, batch.origin, batch.target, points, n_threads(n_jobs), None,
+    )  # fmt: skip
+    return points
 
 
 def _floats(values: Floats) -> NDArray[np.float64]:

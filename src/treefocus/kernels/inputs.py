@@ -45,6 +45,16 @@ class CompiledDistance:
     inverse: Floats  # (n_features, n_features) inverse covariance, (0, 0) where there is none
 
 
+@dataclass(frozen=True, eq=False)
+class Norms:
+    """A distance made of parts that the exact search can take apart by feature.
+
+    For delta = |y - z|: sum of l1 delta + sqrt(sum of l2 delta^2) + max of linf delta + sum of l0 [delta > 0].
+    """
+
+    weights: Floats  # (4, n_features) rows l1, l2, linf, l0, zeros where a part is absent
+
+
 @dataclass(frozen=True)
 class Descent:
     """The parameters of FOCUS's loop."""

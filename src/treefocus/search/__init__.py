@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from treefocus.errors import reject
+from treefocus.search.auto import Auto
 from treefocus.search.base import History, Outcome, Run, Status, Strategy
+from treefocus.search.exact import Exact
 from treefocus.search.focus import Focus
 
-__all__ = ["NAMED", "Focus", "History", "Outcome", "Run", "Status", "Strategy", "as_strategy"]
+__all__ = ["NAMED", "Auto", "Exact", "Focus", "History", "Outcome", "Run", "Status", "Strategy", "as_strategy"]
 
-NAMED: dict[str, type[Strategy]] = {"auto": Focus, "focus": Focus}
+NAMED: dict[str, type[Strategy]] = {"auto": Auto, "exact": Exact, "focus": Focus}
 
 
 def as_strategy(strategy: Any) -> Strategy:

@@ -23,6 +23,7 @@ from treefocus.kernels.inputs import Batch, Descent, SoftForest
 from treefocus.problem import Problem
 from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive
 from treefocus.search.examples import nearest_examples
+from treefocus.search.polish import polished
 
 Leaf = Literal["distribution", "vote"]
 
@@ -43,7 +44,8 @@ class Focus(Strategy):
     tau None takes the scores as they are, without a softmax. soft_trees: only that many first trees enter the soft
     forest. batch_mean divides gradients by the number of rows, as the authors' program does (an answer then depends
     on how many rows are asked at once). normalise divides the tree weights by their sum, so that tau means the same
-    for every forest. retry: whether rows that resist go through the schedule. history: whether the outcome has one.
+    for every forest. retry: whether rows that resist go through the schedule. polish: whether answers are improved
+    move by move afterwards (see `treefocus.search.polish`). history: whether the outcome has one.
     """
 
     sigma: float = 10.0
@@ -56,6 +58,7 @@ class Focus(Strategy):
     batch_mean: bool = False
     normalise: bool = True
     retry: bool = True
+    polish: bool = True
     history: bool = False
 
     def __post_init__(self) -> None:
@@ -73,6 +76,8 @@ class Focus(Strategy):
         incumbent.offer(self._descend(problem, problem.batch, run, trace))
         if self.retry:
             self._insist(problem, incumbent, run)
+        if self.polish:
+            incumbent.offer(polished(problem, incumbent.points, run))
         return Outcome.of_points(
             problem, incumbent.points, history=None if trace is None else _history(trace)
         )

@@ -1,0 +1,164 @@
+// Polish: from an answer to one that no move of one feature, and no trade between two, improves.
+//
+// Points are codes here: a feature in a cell takes the cell's cheapest allowed value, so every candidate is a step over
+// thresholds, and the walker re-evaluates only the trees that a threshold turns. Three moves, until none helps:
+//   project  x onto the box of leaves the point sits in: nothing changes for the model, every feature comes home a bit;
+//   single   bring one feature as close to home as the answer survives;
+//   trade    bring one feature closer and send another away, where the sum is cheaper and the answer survives.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "treefocus/exact.hpp"
+
+namespace treefocus {
+
+namespace {
+
+class Polisher {
+public:
+    Polisher(const Forest& forest, const LeafBoxes& boxes, const Norms& norms, Choices& choices, Control& control)
+        : forest_(forest), boxes_(boxes), norms_(norms), choices_(choices), control_(control), walker_(forest),
+          delta_(forest.n_features), low_(forest.n_features), high_(forest.n_features) {}
+
+    // Improves the point in place; false if it is no answer once every feature is at its cell's cheapest value.
+    bool run(std::int32_t origin, std::int32_t target, double* point) {
+        origin_ = origin;
+        target_ = target;
+        for (std::int32_t f = 0; f < forest_.n_features; ++f) {
+            const std::int32_t code = forest_.code(f, point[f]);
+            codes_.resize(forest_.n_features);
+            codes_[f] = choices_.home[f] == kMissing ? kMissing : choices_.closest(f, code, code);
+            if (codes_[f] == kNone) return false;
+        }
+        walker_.place_codes(codes_.data());
+        for (std::int32_t f = 0; f < forest_.n_features; ++f) note(f);
+        if (!is_answer()) return false;
+        cost_ = norms_.total(delta_.data(), forest_.n_features);
+        do {
+            project();
+            while (single()) project();
+        } while (!control_.stop && trade());
+        for (std::int32_t f = 0; f < forest_.n_features; ++f)
+            point[f] = code_of(f) == kMissing ? NAN : choices_.value[choices_.at(f, code_of(f))];
+        return true;
+    }
+
+private:
+    std::int32_t code_of(std::int32_t f) const { return walker_.codes()[f]; }
+    void note(std::int32_t f) { delta_[f] = code_of(f) == kMissing ? 0.0 : choices_.delta[choices_.at(f, code_of(f))]; }
+
+    void go(std::int32_t f, std::int32_t code) {
+        walker_.move_code(f, code);
+        note(f);
+    }
+
+    bool is_answer() {
+        const std::int32_t now = walker_.predicted();
+        return target_ >= 0 ? now == target_ : now != origin_;
+    }
+
+    double cost() const { return norms_.total(delta_.data(), forest_.n_features); }
+    bool is_cheaper(double than) const { return cost() < than * (1.0 - 1e-12); }
+
+    void project() {
+        std::copy(choices_.first.begin(), choices_.first.end(), low_.begin());
+        std::copy(choices_.last.begin(), choices_.last.end(), high_.begin());
+        for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
+            const std::int32_t leaf = walker_.leaves()[tree];
+            for (std::int32_t i = boxes_.start[leaf]; i < boxes_.start[leaf + 1]; ++i) {
+                const Side& side = boxes_.side[i];
+                if (code_of(side.feature) == kMissing) continue;
+                low_[side.feature] = std::max(low_[side.feature], side.low);
+                high_[side.feature] = std::min(high_[side.feature], side.high);
+            }
+        }
+        for (std::int32_t f = 0; f < forest_.n_features; ++f)
+            if (const std::int32_t code = choices_.closest(f, low_[f], high_[f]); code >= 0) go(f, code);
+        cost_ = cost();
+    }
+
+    // The features that moved, the dearest first.
+    std::vector<std::int32_t> moved() const {
+        std::vector<std::int32_t> features;
+        for (std::int32_t f = 0; f < forest_.n_features; ++f)
+            if (code_of(f) != kMissing && code_of(f) != choices_.home[f]) features.push_back(f);
+        std::stable_sort(features.begin(), features.end(), [&](std::int32_t a, std::int32_t b) { return delta_[a] > delta_[b]; });
+        return features;
+    }
+
+    // The next allowed cell from `code` in direction `step`, within the allowed range; kNone at its end.
+    std::int32_t beside(std::int32_t f, std::int32_t code, std::int32_t step) const {
+        for (code += step; code >= choices_.first[f] && code <= choices_.last[f]; code += step)
+            if (choices_.next[choices_.at(f, code)] == code) return code;
+        return kNone;
+    }
+
+    bool single() {
+        bool any = false;
+        for (const std::int32_t f : moved()) {
+            const std::int32_t from = code_of(f), step = from > choices_.home[f] ? 1 : -1;
+            for (std::int32_t code = choices_.home[f]; code != from && code != kNone; code = beside(f, code, step)) {
+                go(f, code);
+                if (is_answer()) break;
+            }
+            if (is_answer() && is_cheaper(cost_)) any = true, cost_ = cost();
+            else go(f, from);
+        }
+        return any;
+    }
+
+    bool trade() {
+        for (const std::int32_t f : moved()) {
+            const std::int32_t from = code_of(f), step = from > choices_.home[f] ? 1 : -1;
+            for (std::int32_t code = choices_.home[f]; code != from && code != kNone; code = beside(f, code, step)) {
+                go(f, code);
+                for (std::int32_t g = 0; g < forest_.n_features; ++g)
+                    if (g != f && code_of(g) != kMissing && (send(g, 1) || send(g, -1))) return true;
+            }
+            go(f, from);
+        }
+        return false;
+    }
+
+    // Sends a feature away as long as the whole stays cheaper; true at the first answer.
+    bool send(std::int32_t g, std::int32_t step) {
+        const std::int32_t from = code_of(g);
+        for (std::int32_t code = beside(g, from, step); code != kNone; code = beside(g, code, step)) {
+            go(g, code);
+            if (!is_cheaper(cost_)) break;
+            if (is_answer()) return cost_ = cost(), true;
+        }
+        go(g, from);
+        return false;
+    }
+
+    const Forest& forest_;
+    const LeafBoxes& boxes_;
+    const Norms& norms_;
+    Choices& choices_;
+    Control& control_;
+    Walker walker_;
+    std::vector<std::int32_t> codes_;
+    std::vector<double> delta_;
+    std::vector<std::int32_t> low_, high_;
+    std::int32_t origin_ = 0, target_ = -1;
+    double cost_ = 0.0;
+};
+
+}  // namespace
+
+void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Batch& batch,
+            double* points, int n_threads, Control& control) {
+    const LeafBoxes boxes(forest);
+    const std::int32_t d = forest.n_features;
+    parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
+        if (std::all_of(points + row * d, points + (row + 1) * d, [](double v) { return std::isnan(v); })) return;
+        Choices choices(forest, cell_low, cell_high);
+        choices.load(batch, row);
+        if (choices.is_empty) return;
+        Polisher(forest, boxes, norms, choices, control).run(batch.origin[row], batch.target[row], points + row * d);
+    });
+}
+
+}  // namespace treefocus

@@ -1,0 +1,34 @@
+"""Draw docs/images/explanation.png: one declined applicant of the loan data and what would have changed that.
+
+Run it from anywhere: python docs/images/make.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from treefocus import Explainer, loans
+from treefocus.render.plot import change_bars
+
+APPLICANT = 0  # of the declined ones among the test rows
+
+
+def main() -> None:
+    """Train, explain, draw."""
+    trained = loans.train()
+    declined = trained.X_test[trained.model.predict(trained.X_test) == "declined"]
+    explainer = Explainer(
+        trained.model, trained.X_train, distance="manhattan", constraints=loans.CONSTRAINTS, schema=loans.SCHEMA
+    )
+    answer = explainer.explain(declined[APPLICANT : APPLICANT + 1], target="approved")[0]
+    axes = change_bars(answer)
+    axes.set_title("What would have got this applicant the loan", loc="left", fontweight="bold")
+    axes.figure.savefig(Path(__file__).with_name("explanation.png"), dpi=150, facecolor="white")
+
+
+if __name__ == "__main__":
+    main()

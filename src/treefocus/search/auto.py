@@ -1,0 +1,68 @@
+"""Auto: seeds from FOCUS and the training rows, polish, then proof. What a user gets who names no strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treefocus.distances import Manhattan
+from treefocus.problem import Problem
+from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
+from treefocus.search.examples import nearest_examples
+from treefocus.search.exact import Exact
+from treefocus.search.focus import Focus
+from treefocus.search.polish import polished
+
+# Two short descents that see the forest differently: a soft one that looks far, a sharp one that looks close.
+SEEDS = (
+    Focus(sigma=5.0, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False),
+    Focus(sigma=20.0, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False),
+)
+SHORT_SEARCH = 1000  # boxes a row that belong to the heuristic part
+
+
+@dataclass(frozen=True)
+class Auto(Strategy):
+    """The optimum where the time allows, an honest gap otherwise.
+
+    time_limit: seconds a row for the proof, unless `explain(time_limit=...)` says otherwise. prove=False stops after
+    seeds, polish and a short search: close, and fast, without a claim.
+    """
+
+    time_limit: float = 10.0
+    memory_limit: float = 1e9
+    prove: bool = True
+
+    def __post_init__(self) -> None:
+        check_positive(self, "time_limit", "memory_limit")
+
+    def solve(self, problem: Problem, run: Run) -> Outcome:
+        """Seed, polish, prove."""
+        incumbent = seeded(problem, run)
+        if problem.distance.norms is None and problem.distance.compiled is None:
+            return Outcome.of_points(problem, incumbent.points)
+        limit = self.time_limit if run.time_limit is None else run.time_limit
+        node_limit = None if self.prove else SHORT_SEARCH
+        exact = Exact(time_limit=limit, node_limit=node_limit, memory_limit=self.memory_limit)
+        return exact.prove(problem, incumbent, run)
+
+
+def seeded(problem: Problem, run: Run) -> Incumbent:
+    """The best of several starts, each polished."""
+    quiet = replace(run, progress=None)
+    incumbent = Incumbent(problem)
+    guide = problem
+    if problem.distance.compiled is None and problem.distance.norms is not None:
+        # No descent on this distance: the Manhattan distance stands in for the seeds.
+        guide = replace(problem, distance=Manhattan().fitted(problem.forest.n_features, None))
+    for seed in SEEDS:
+        incumbent.offer(polished(problem, seed.solve(guide, quiet).points, quiet))
+    if problem.examples is not None:
+        examples = nearest_examples(problem)
+        incumbent.offer(polished(problem, np.where(problem.is_valid(examples)[:, None], examples, np.nan), quiet))
+    left = incumbent.missing
+    if left.size:
+        part = problem.subset(left)
+        incumbent.offer(polished(part, Focus(polish=False).solve(guide.subset(left), quiet).points, quiet), left)
+    return incumbent

@@ -1,0 +1,91 @@
+"""Exact: the closest answer there is, with its proof, by branch and bound over boxes of the threshold grid.
+
+The idea is told in cpp/treefocus/exact.hpp and docs/exact.md. A row gets OPTIMAL or INFEASIBLE when the search came to
+its end, and BOUNDED, with what is proven, when a limit stopped it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treefocus import kernels
+from treefocus.errors import InvalidInput
+from treefocus.kernels.inputs import CompiledDistance, Norms
+from treefocus.problem import Problem
+from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy, check_positive
+
+_TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's
+_STATUS = {
+    kernels.OPTIMAL: Status.OPTIMAL,
+    kernels.BOUNDED: Status.BOUNDED,
+    kernels.INFEASIBLE: Status.INFEASIBLE,
+    kernels.NOTHING: Status.NOT_FOUND,
+}
+
+
+@dataclass(frozen=True)
+class Exact(Strategy):
+    """Searches until it is proven, or until a limit: seconds and boxes a row, bytes for the process."""
+
+    time_limit: float | None = None
+    node_limit: int | None = None
+    memory_limit: float = 1e9
+
+    def __post_init__(self) -> None:
+        check_positive(self, "memory_limit")
+        for name in ("time_limit", "node_limit"):
+            if getattr(self, name) is not None:
+                check_positive(self, name)
+
+    def solve(self, problem: Problem, run: Run) -> Outcome:
+        """Search without a known answer."""
+        return self.prove(problem, Incumbent(problem), run)
+
+    def prove(self, problem: Problem, incumbent: Incumbent, run: Run) -> Outcome:
+        """Search from known answers."""
+        limits = [limit for limit in (self.time_limit, run.time_limit) if limit is not None]
+        found = kernels.exact(
+            problem.forest,
+            searchable(problem),
+            problem.batch,
+            incumbent.points,
+            incumbent.distance,
+            seconds=min(limits, default=np.inf),
+            node_limit=self.node_limit or 0,
+            memory=self.memory_limit,
+            n_jobs=run.n_jobs,
+            progress=run.progress,
+        )
+        incumbent.offer(found.points)
+        return _outcome(problem, incumbent, found)
+
+
+def searchable(problem: Problem) -> Norms | CompiledDistance:
+    """The distance as the exact search takes it."""
+    distance: Any = problem.distance
+    form = distance.norms if distance.norms is not None else distance.compiled
+    if form is None:
+        raise InvalidInput(
+            f"Exact cannot search under {type(distance).__name__}: it knows Euclidean, Manhattan, Chebyshev, "
+            "FewestFeatures, sums of these, Mahalanobis and Cosine. Focus takes any distance."
+        )
+    return form
+
+
+def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs) -> Outcome:
+    """Statuses that claim no more than is known: a point is measured again, and its own distance is what counts."""
+    points, has_point = incumbent.points, np.isfinite(incumbent.distance)
+    status = np.array([_STATUS[int(proof)] for proof in found.proof], dtype=object)
+    lost = np.isfinite(found.distance) & ~has_point  # a point that does not stand up to the check
+    status[lost] = Status.NOT_FOUND
+    bound = np.where(lost, 0.0, found.lower_bound)
+    # The search works in its own arithmetic: what it proves holds to a relative 1e-9 (cosine: and 1e-11).
+    is_optimal = status == Status.OPTIMAL
+    loose = is_optimal & (bound < incumbent.distance * (1.0 - _TOLERANCE) - _NOISE)
+    status[loose] = Status.BOUNDED
+    bound = np.where(has_point, np.where(status == Status.OPTIMAL, incumbent.distance, bound), bound)
+    bound = np.where(has_point, np.minimum(bound, incumbent.distance), bound)
+    return Outcome(points, np.where(has_point, incumbent.distance, np.nan), bound, status)

@@ -1,0 +1,38 @@
+"""Polish: from any answer to one that no move of one feature, and no trade between two, can improve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treefocus import kernels
+from treefocus.forest import Floats
+from treefocus.problem import Problem
+from treefocus.search.base import Run
+
+
+def polished(problem: Problem, points: Floats, run: Run) -> Floats:
+    """The points, improved where the distance is a sum of norms; for others they are brought to where x is closest."""
+    norms = problem.distance.norms
+    if norms is not None:
+        return kernels.polish(problem.forest, norms, problem.batch, points, n_jobs=run.n_jobs)
+    return _homeward(problem, points)
+
+
+def _homeward(problem: Problem, points: Floats) -> Floats:
+    """Distances that couple features: bring one feature after another home, as long as the answer stands and gets cheaper."""
+    best = points.copy()
+    cost = np.where(problem.is_valid(best), problem.distance_to(best), np.inf)
+    rows = problem.batch.first
+    for _ in range(3):
+        before = cost.copy()
+        for f in range(rows.shape[1]):
+            for share in (1.0, 0.5):
+                trial = best.copy()
+                trial[:, f] += share * (rows[:, f] - trial[:, f])
+                trial = problem.batch.snapped(trial)
+                moved = np.where(problem.is_valid(trial), problem.distance_to(trial), np.inf)
+                better = moved < cost
+                best[better], cost[better] = trial[better], moved[better]
+        if not (cost < before).any():
+            break
+    return best

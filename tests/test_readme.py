@@ -1,0 +1,134 @@
+"""The documents: what they print runs, what they name exists, and what they point to is there."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from treefocus import Forest, Status, constraints, kernels, load_forest, loans
+from treefocus.adapters import supported
+from treefocus.cli import app
+from treefocus.distances import NAMED
+from treefocus.tables import write_columns
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def readme(tmp_path_factory):
+    """A folder in which all of the README's programs have run, one after the other."""
+    folder = tmp_path_factory.mktemp("readme")
+    names = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for number, block in enumerate(blocks(README, "python")):
+            exec(compile(block, f"README.md, block {number}", "exec"), names)
+    return folder, names
+
+
+def test_the_programs_of_the_readme_run(readme):
+    _, names = readme
+    assert names["found"].has_answer.all()
+    assert set(names["found"].outcome) == {"approved"}
+    assert names["quick"].has_answer.all()
+    assert names["same"].has_answer.all()
+
+
+def test_the_first_program_prints_a_sentence(capsys):
+    first = blocks(README, "python")[0]
+    assert len([line for line in first.splitlines() if line]) <= 8
+    exec(compile(first, "README.md", "exec"), {})
+    assert "It would be predicted 'approved' if" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_readme_run(readme, monkeypatch):
+    folder, names = readme
+    monkeypatch.chdir(folder)
+    names["explainer"].forest.save("model.json")
+    for file, rows in (("train.csv", names["X_train"][:300]), ("rows.csv", names["declined"][:3])):
+        write_columns(file, dict(zip(loans.SCHEMA.names, rows.T.tolist(), strict=True)))
+    commands = [line for block in blocks(README, "console") for line in block.splitlines()]
+    own = [shlex.split(line)[1:] for line in commands if line.startswith("treefocus explain")]
+    assert len(own) == 2
+    for arguments in own:
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document):
+    text = document.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    local = [target.partition("#")[0] for target in targets if "://" not in target]
+    missing = [target for target in local if not (document.parent / target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_programs_in_documents_are_valid(document):
+    for block in blocks(document.read_text(encoding="utf-8"), "python"):
+        compile(block, document.name, "exec")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(status.name for status in Status),
+        *(name for name in supported() if "." not in name),
+        *NAMED,
+        *(kind.__name__ for kind in vars(constraints).values()
+          if isinstance(kind, type) and issubclass(kind, constraints.Constraint)
+          and kind is not constraints.Constraint and not kind.__name__.startswith("_")),
+    ],
+)  # fmt: skip
+def test_the_readme_names_everything_there_is(name):
+    assert name in README
+
+
+def test_the_picture_is_small():
+    picture = ROOT / "docs" / "images" / "explanation.png"
+    data = picture.read_bytes()
+    assert len(data) < 150_000
+    assert 1000 <= int.from_bytes(data[16:20], "big") <= 1400  # width in the PNG header
+
+
+def test_the_example_of_the_format_is_a_forest(tmp_path):
+    (text,) = blocks((ROOT / "docs" / "forest-format.md").read_text(encoding="utf-8"), "json")
+    (tmp_path / "forest.json").write_text(text)
+    forest = load_forest(tmp_path / "forest.json")
+    predicted = kernels.predict(forest, np.array([[1.8], [1.81]]))
+    assert forest.classes[predicted].tolist() == ["short", "tall"]
+
+
+def test_the_format_describes_every_field(tmp_path):
+    text = (ROOT / "docs" / "forest-format.md").read_text(encoding="utf-8")
+    (example,) = blocks(text, "json")
+    forest = Forest.from_record(json.loads(example))
+    forest.save(tmp_path / "again.json")
+    fields = json.loads((tmp_path / "again.json").read_text())
+    assert not [name for name in fields if f"`{name}`" not in text]
+
+
+def test_the_method_names_the_parameters_as_they_are():
+    from treefocus import Focus
+
+    text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    names = {}
+    for block in blocks(text, "python"):
+        exec(compile(block, "method.md", "exec"), names)
+    assert isinstance(names["authors"], Focus)
+    defaults = Focus()
+    for name in ("sigma", "tau", "beta", "alpha", "iterations"):
+        row = re.search(rf"^\| `{name}` \|.*\| ([\d.]+) \|$", text, re.MULTILINE)
+        assert row is not None, name
+        assert float(row[1]) == getattr(defaults, name)
