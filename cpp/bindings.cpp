@@ -210,12 +210,14 @@ NB_MODULE(_core, m) {
     m.def("polish", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high, In<double, 2> norm_weights,
                        In<double, 2> rows, In<double, 2> low, In<double, 2> high, In<double, 1> offset,
                        In<double, 1> scale, In<std::int8_t, 1> grain, In<std::int32_t, 1> origin,
-                       In<std::int32_t, 1> target, Out<double, 2> points, int n_threads, Progress progress) {
+                       In<std::int32_t, 1> target, bool with_trades, Out<double, 2> points, int n_threads,
+                       Progress progress) {
         const Norms norms = make_norms(forest, norm_weights);
         const Batch batch = make_batch(forest, rows, low, high, offset, scale, grain, origin, target, rows);
         expect(points, "points", {rows.shape(0), rows.shape(1)});
         return run(progress, [&](Control& control) {
-            polish(forest, cell_low.data(), cell_high.data(), norms, batch, points.data(), n_threads, control);
+            polish(forest, cell_low.data(), cell_high.data(), norms, batch, with_trades, points.data(), n_threads,
+                   control);
         });
     });
 }

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from forests import SEEDS
 from treefocus import Cosine, Distance, Euclidean, InvalidInput, Mahalanobis, Manhattan
-from treefocus.distances import NAMED, Chebyshev, FewestFeatures, UserDistance, as_distance
+from treefocus.distances import Chebyshev, FewestFeatures, UserDistance, as_distance
 from treefocus.forest import Floats
 
 N = 4  # features
@@ -132,16 +132,20 @@ def test_a_missing_value_costs_nothing(case: Case, seed: int) -> None:
         assert (gradient[gap] == 0).all()
 
 
-def test_names_stand_for_the_distances() -> None:
-    for name, kind in {
-        "euclidean": Euclidean,
-        "manhattan": Manhattan,
-        "cosine": Cosine,
-        "mahalanobis": Mahalanobis,
-    }.items():
-        assert type(as_distance(name)) is kind
-        assert NAMED[name] is as_distance(name)
-    own = Manhattan([1.0, 2.0])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("euclidean", Euclidean),
+        ("manhattan", Manhattan),
+        ("chebyshev", Chebyshev),
+        ("l0", FewestFeatures),
+        ("cosine", Cosine),
+        ("mahalanobis", Mahalanobis),
+    ],
+)
+def test_names_stand_for_the_distances(name: str, kind: type[Distance]) -> None:
+    assert type(as_distance(name)) is kind
+    own = kind()
     assert as_distance(own) is own
 
 
@@ -168,8 +172,9 @@ WEIGHTED = ["euclidean", "manhattan", "chebyshev", "fewest features", "cosine", 
     ],
 )
 def test_bad_weights_are_refused(name: str, weights: Any, text: str) -> None:
-    with pytest.raises(InvalidInput, match=text):
-        DISTANCES[name].make(weights=weights).fitted(N, None)
+    distance = DISTANCES[name].make(weights=weights)
+    with pytest.raises(InvalidInput, match=rf"^{type(distance).__name__}\.{text}$"):
+        distance.fitted(N, None)
 
 
 @pytest.mark.parametrize("distance", [Euclidean(), Manhattan(), Cosine(), Mahalanobis()])
@@ -280,9 +285,10 @@ def test_mahalanobis_ignores_rows_with_missing_values() -> None:
     np.testing.assert_array_equal(Mahalanobis().fitted(N, with_holes).value(z, y), expected)
 
 
-def test_mahalanobis_counts_a_constant_column_as_one_of_variance_1() -> None:
+@pytest.mark.parametrize("constant", [0.0, 7.0, 0.1, 1 / 3, 1e6 / 3])
+def test_mahalanobis_counts_a_constant_column_as_one_of_variance_1(constant: float) -> None:
     data = sample(1)
-    data[:, 2] = 7.0
+    data[:, 2] = constant
     distance = Mahalanobis().fitted(N, data)
     z = np.zeros((1, N))
     np.testing.assert_allclose(distance.value(z, np.array([[0.0, 0.0, 3.0, 0.0]])), [3.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -210,16 +211,16 @@ def test_a_row_that_is_there_already_has_nothing_to_change() -> None:
         (Status.FOUND, 0.0, "A smaller change may exist (euclidean distance 0.25)."),
     ],
 )
-def test_a_sentence_ends_with_how_sure_we_are(status: Status, lower_bound: float, proof: str) -> None:
-    one = Explanation(
+def test_a_sentence_ends_with_how_sure_we_are(
+    found: Explanations, status: Status, lower_bound: float, proof: str
+) -> None:
+    one = replace(
+        found[0],
         label=7,
-        row=np.array([1.0]),
-        counterfactual=np.array([1.5]),
         changes=(Change("x", 1.0, 1.5, 1.5, 1.0),),
         predicted=0,
         outcome=1,
         status=status,
-        reason=status.value,
         distance=0.25,
         lower_bound=lower_bound,
         distance_name="euclidean",

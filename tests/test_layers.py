@@ -18,6 +18,7 @@ LAYERS = (
     ("app", "scale", "evaluation"),
     ("explainer",),
     ("explanation",),
+    ("certificate",),
     ("search", "render", "rounding"),
     ("problem",),
     ("distances", "constraints", "targets"),

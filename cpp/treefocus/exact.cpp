@@ -3,18 +3,35 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <cstdio>
-#include <cstdlib>
+#include <optional>
 
 #include "treefocus/cost.hpp"
 
 namespace treefocus {
 
-ExactShared::ExactShared(const Forest& forest) : boxes(forest), grids(forest, boxes), goals(forest) {}
+Plan::Plan(const Forest& forest, const Limits& limits, int n_threads) {
+    // A leaf's box has at most a side per node on its path.
+    std::vector<std::int32_t> depth(forest.n_nodes(), 0);
+    double sides = 0.0, axes = 0.0;
+    for (std::int32_t node = 0; node < forest.n_nodes(); ++node) {
+        if (forest.feature[node] < 0) sides += depth[node];
+        else depth[node + 1] = depth[forest.right[node]] = depth[node] + 1, axes += 1.0;
+    }
+    const double leaves = forest.n_leaves(), classes = forest.n_classes;
+    const double shared = sides * sizeof(Side) + leaves * 4.0 + classes * (classes - 1.0) * leaves * 12.0;
+    const double grids = sides * sizeof(TreeGrids::Span) + axes * 40.0;
+    const double state = axes * 24.0 + 8.0 * (forest.n_thresholds() + forest.n_features) + 20.0 * leaves;
+    can_search = shared < limits.bytes;
+    const double left = limits.bytes - shared - grids - n_threads * (axes * 32.0 + leaves * 12.0);
+    can_price = left > n_threads * 4.0 * state;
+    max_depth = can_price ? static_cast<int>(std::min(left / (n_threads * state), 200.0)) : 0;
+}
+
+ExactShared::ExactShared(const Forest& forest, const Plan& plan) : boxes(forest), goals(forest) {
+    if (plan.can_price) grids.emplace(forest, boxes);
+}
 
 namespace {
-double tune(const char* n,double v){const char*e=getenv(n);return e?atof(e):v;}
-const double T_POW=tune("T_POW",0.5),T_NEAR=tune("T_NEAR",0),T_B0=tune("T_B0",2000),T_B1=tune("T_B1",400),T_S0=tune("T_S0",30),T_S1=tune("T_S1",8),T_PRICE=tune("T_PRICE",1),T_DBG=tune("T_DBG",0),T_WARM=tune("T_WARM",1);
 
 using Clock = std::chrono::steady_clock;
 constexpr double kProofTolerance = 1e-10;  // bounds count as reached this close to the limit, relatively
@@ -48,11 +65,13 @@ double smallest_step(const Choices& choices, const BoxCost& cost) {
 class Search {
 public:
     Search(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
-           Control& control, Clock::time_point began)
-        : forest_(forest), shared_(shared), choices_(choices), cost_(cost), limits_(limits), control_(control),
-          began_(began), walker_(forest), price_(forest, shared.boxes, shared.grids), low_(forest.n_features),
+           const Plan& plan, Control& control, Clock::time_point began)
+        : forest_(forest), shared_(shared), choices_(choices), cost_(cost), limits_(limits), plan_(plan),
+          control_(control), began_(began), walker_(forest), low_(forest.n_features),
           high_(forest.n_features), stamp_(forest.n_trees()), pull_up_(choices.delta.size()),
-          pull_down_(choices.delta.size()) {}
+          pull_down_(choices.delta.size()) {
+        if (shared.grids) price_.emplace(forest, shared.boxes, *shared.grids);
+    }
 
     // Looks for an answer cheaper than limit. True if the search came to its end: then `limit` is proven.
     bool run(const Goal& goal, double limit, std::int64_t target_class) {
@@ -181,12 +200,11 @@ private:
     bool is_time_up() {
         if (is_out_) return true;
         if (node_limit > 0 && nodes_ >= node_limit) return is_out_ = true;
-        if ((nodes_ & 63) == 0) {
-            if (control_.stop) return is_out_ = true;
-            const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-            if (seconds > limits_.seconds) return is_out_ = true;
-        }
-        return false;
+        return (nodes_ & 63) == 0 && is_late() && (is_out_ = true);
+    }
+
+    bool is_late() const {
+        return control_.stop || std::chrono::duration<double>(Clock::now() - began_).count() > limits_.seconds;
     }
 
     // Bounds the current box; true if it is done (nothing cheaper than limit in it, or its best is taken).
@@ -214,7 +232,7 @@ private:
         if (close_box()) return true;
         const Cut cut = choose();
         if (cut.feature < 0) return give_up(), true;
-        for (const bool is_far : {T_NEAR==0, T_NEAR!=0}) {
+        for (const bool is_far : {true, false}) {
             const Mark m = mark();
             bool is_done = true;
             if (enter(cut, is_far)) is_done = plain(last_node);
@@ -255,26 +273,27 @@ private:
     bool deep(int depth, const Price::State& around) {
         if (close_box()) return true;
         const Mark m = mark();
-        const std::int64_t budget = depth == 0 ? (long)T_B0 : (long)T_B1;
+        const std::int64_t budget = depth == 0 ? kRootBoxes : depth < plan_.max_depth ? kBoxes : kAllBoxes;
         if (plain(nodes_ + budget)) return undo(m), true;
         undo(m);
         if (is_time_up()) return false;
         bool is_closed = close_box();  // again: the limit may have dropped
         const auto* steps = cost_.additive();
         ScoreTest priced;
-        Price::State state = T_WARM ? around : Price::State{};
+        Price::State state = around;
         const std::size_t n_running = running_.size();
         Running parent;
         bool is_installed = false;
-        if (!is_closed && steps && T_PRICE) {
-            const double bound = price_.bound(choices_, *steps, low_, high_, *running_[0].test, limit_, depth == 0 ? (int)T_S0 : (int)T_S1, state);
+        if (!is_closed && steps && price_ && depth < plan_.max_depth) {
+            const double bound = price_->bound(choices_, *steps, low_, high_, *running_[0].test, limit_, depth == 0 ? kRootSweeps : kSweeps, state,
+                                               [this] { return is_late(); });
             nodes_ += 20;
-            if (depth == 0) root_bound_ = std::max(bound, cost_.cost); if(T_DBG && depth<=T_DBG) fprintf(stderr,"%*sdepth %d cost %.5f bound %.5f limit %.5f nodes %ld\n",depth,"",depth,cost_.cost,bound,limit_,(long)nodes_);
+            if (depth == 0) root_bound_ = std::max(bound, cost_.cost);
             is_closed = bound >= least();
             if (!is_closed && bound > cost_.cost) {
-                price_.export_to(priced);
+                price_->export_to(priced);
                 if (n_running > n_plain_) parent = std::move(running_.back()), running_.pop_back();
-                add(&priced, price_.constant());
+                add(&priced, price_->constant());
                 is_installed = true;
             }
         }
@@ -342,7 +361,7 @@ private:
             behind += pulled;
             pulled = 0.0;
             const double step = cost_.with(cut.feature, cut.code) - cost_.cost;
-            const double score = behind * std::pow(std::max(step, 0.0) + least_step, T_POW);
+            const double score = behind * std::pow(std::max(step, 0.0) + least_step, kStepPower);
             if (score > best_score) best_score = score, best = cut;
             previous = &cut;
         }
@@ -375,6 +394,12 @@ private:
     }
 
 
+    static constexpr double kStepPower = 0.5;          // how much the cost of a step counts against the score behind it
+    static constexpr std::int64_t kRootBoxes = 5000;   // plain boxes before a box gets a priced bound
+    static constexpr std::int64_t kBoxes = 1000;
+    static constexpr std::int64_t kAllBoxes = std::numeric_limits<std::int64_t>::max() / 4;
+    static constexpr int kRootSweeps = 30, kSweeps = 6;
+
     struct RangeBefore { std::int32_t feature, low, high; };
     struct PointerBefore { std::int32_t test, tree, position; };
 
@@ -383,10 +408,11 @@ private:
     const Choices& choices_;
     BoxCost& cost_;
     const Limits& limits_;
+    const Plan& plan_;
     Control& control_;
     Clock::time_point began_;
     Walker walker_;
-    Price price_;
+    std::optional<Price> price_;
     std::vector<std::int32_t> low_, high_;
     std::vector<Running> running_;
     std::size_t n_plain_ = 0;
@@ -408,9 +434,9 @@ private:
 class RowSearch {
 public:
     RowSearch(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
-              const Batch& batch, std::int64_t row, Control& control)
+              const Plan& plan, const Batch& batch, std::int64_t row, Control& control)
         : choices_(choices), cost_(cost), limits_(limits),
-          search_(forest, shared, choices, cost, limits, control, Clock::now()),
+          search_(forest, shared, choices, cost, limits, plan, control, Clock::now()),
           goals_(shared.goals.of(batch.origin[row], batch.target[row])) {}
 
     // `best` holds an answer at `distance`, or nothing at infinity; both are improved in place.
@@ -490,7 +516,9 @@ private:
 void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms* norms,
            const Distance* distance, const Limits& limits, const Batch& batch, double* best, double* distances,
            double* lower_bound, std::int8_t* proof, std::int64_t* nodes, int n_threads, Control& control) {
-    const ExactShared shared(forest);
+    const Plan plan(forest, limits, n_threads);
+    if (!plan.can_search) return;
+    const ExactShared shared(forest, plan);
     const std::int32_t d = forest.n_features;
     parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
         Choices choices(forest, cell_low, cell_high);
@@ -499,7 +527,7 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
         if (norms) cost = std::make_unique<SeparableCost>(*norms);
         else cost = std::make_unique<CoupledCost>(*distance);
         cost->load(choices, batch, row);
-        RowSearch search(forest, shared, choices, *cost, limits, batch, row, control);
+        RowSearch search(forest, shared, choices, *cost, limits, plan, batch, row, control);
         const Answer answer = search.run(best + row * d, distances[row]);
         distances[row] = answer.distance;
         lower_bound[row] = answer.lower_bound;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "treefocus/box.hpp"
 #include "treefocus/goal.hpp"
@@ -36,11 +37,18 @@ struct Answer {
     std::int64_t nodes = 0;
 };
 
+// What fits into the memory: the search at all, priced bounds, and how many of them inside each other.
+struct Plan {
+    Plan(const Forest& forest, const Limits& limits, int n_threads);
+    bool can_search = true, can_price = true;
+    int max_depth = 0;
+};
+
 // What every row of a batch shares.
 struct ExactShared {
-    explicit ExactShared(const Forest& forest);
+    ExactShared(const Forest& forest, const Plan& plan);
     LeafBoxes boxes;
-    TreeGrids grids;
+    std::optional<TreeGrids> grids;
     Goals goals;
 };
 
@@ -52,6 +60,6 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
 
 // polish.cpp -- points (n, d), answers on entry (NaN where none), are improved in place.
 void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Batch& batch,
-            double* points, int n_threads, Control& control);
+            bool with_trades, double* points, int n_threads, Control& control);
 
 }  // namespace treefocus

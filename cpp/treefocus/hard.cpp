@@ -32,6 +32,7 @@ void Walker::place(const double* point) {
 }
 
 void Walker::place_codes(const std::int32_t* codes) {
+    ++n_turns_;
     if (codes != codes_.data()) std::copy(codes, codes + forest_.n_features, codes_.begin());
     for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree)
         leaves_[tree] = forest_.leaf_below(forest_.tree_start[tree], codes_.data());
@@ -56,6 +57,7 @@ void Walker::cross(std::int32_t threshold) {
         for (std::int32_t j = 0; j < k; ++j) scores_[j] += (after[j] - before[j]) / forest_.divisor;
         leaf = other;
         ++n_moves_;
+        ++n_turns_;
     }
 }
 

@@ -24,6 +24,7 @@ public:
     const std::int32_t* codes() const { return codes_.data(); }
     const std::int32_t* leaves() const { return leaves_.data(); }
     std::int32_t predicted();                               // the class, exactly as hard_scores would decide
+    std::int64_t n_turns() const { return n_turns_; }       // how many leaves have changed since the start
 
 private:
     void cross(std::int32_t threshold);
@@ -32,7 +33,7 @@ private:
     std::vector<std::int32_t> codes_, leaves_;
     std::vector<double> scores_;  // running sums, good to `tolerance_`
     double tolerance_;
-    std::int64_t n_moves_ = 0;
+    std::int64_t n_moves_ = 0, n_turns_ = 0;
 };
 
 // soft.cpp -- the paper's differentiable copy.

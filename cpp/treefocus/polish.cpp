@@ -22,7 +22,7 @@ public:
           delta_(forest.n_features), low_(forest.n_features), high_(forest.n_features) {}
 
     // Improves the point in place; false if it is no answer once every feature is at its cell's cheapest value.
-    bool run(std::int32_t origin, std::int32_t target, double* point) {
+    bool run(std::int32_t origin, std::int32_t target, bool with_trades, double* point) {
         origin_ = origin;
         target_ = target;
         for (std::int32_t f = 0; f < forest_.n_features; ++f) {
@@ -38,7 +38,7 @@ public:
         do {
             project();
             while (single()) project();
-        } while (!control_.stop && trade());
+        } while (with_trades && !control_.stop && trade());
         for (std::int32_t f = 0; f < forest_.n_features; ++f)
             point[f] = code_of(f) == kMissing ? NAN : choices_.value[choices_.at(f, code_of(f))];
         return true;
@@ -111,10 +111,13 @@ private:
     bool trade() {
         for (const std::int32_t f : moved()) {
             const std::int32_t from = code_of(f), step = from > choices_.home[f] ? 1 : -1;
+            std::int64_t turns = -1;
             for (std::int32_t code = choices_.home[f]; code != from && code != kNone; code = beside(f, code, step)) {
                 go(f, code);
+                if (walker_.n_turns() == turns) continue;  // dearer, and the same to every tree
                 for (std::int32_t g = 0; g < forest_.n_features; ++g)
                     if (g != f && code_of(g) != kMissing && (send(g, 1) || send(g, -1))) return true;
+                turns = walker_.n_turns();
             }
             go(f, from);
         }
@@ -125,9 +128,10 @@ private:
     bool send(std::int32_t g, std::int32_t step) {
         const std::int32_t from = code_of(g);
         for (std::int32_t code = beside(g, from, step); code != kNone; code = beside(g, code, step)) {
+            const std::int64_t turns = walker_.n_turns();
             go(g, code);
             if (!is_cheaper(cost_)) break;
-            if (is_answer()) return cost_ = cost(), true;
+            if (walker_.n_turns() != turns && is_answer()) return cost_ = cost(), true;
         }
         go(g, from);
         return false;
@@ -149,7 +153,7 @@ private:
 }  // namespace
 
 void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Batch& batch,
-            double* points, int n_threads, Control& control) {
+            bool with_trades, double* points, int n_threads, Control& control) {
     const LeafBoxes boxes(forest);
     const std::int32_t d = forest.n_features;
     parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
@@ -157,7 +161,8 @@ void polish(const Forest& forest, const double* cell_low, const double* cell_hig
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         if (choices.is_empty) return;
-        Polisher(forest, boxes, norms, choices, control).run(batch.origin[row], batch.target[row], points + row * d);
+        Polisher(forest, boxes, norms, choices, control).run(batch.origin[row], batch.target[row], with_trades,
+                                                                points + row * d);
     });
 }
 

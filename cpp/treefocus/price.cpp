@@ -189,7 +189,8 @@ void Price::search_price(double from, double to, int steps) {
 }
 
 double Price::bound(const Choices& choices, const std::vector<double>& cost, const std::vector<std::int32_t>& low,
-                    const std::vector<std::int32_t>& high, const ScoreTest& test, double limit, int sweeps, State& state) {
+                    const std::vector<std::int32_t>& high, const ScoreTest& test, double limit, int sweeps, State& state,
+                    const std::function<bool()>& is_late) {
     choices_ = &choices;
     test_ = &test;
     low_ = &low;
@@ -220,8 +221,8 @@ double Price::bound(const Choices& choices, const std::vector<double>& cost, con
         search_price(state.lambda * 1e-4, state.lambda * 1e2, 25);
     }
     double best = total(state.lambda);
-    for (int i = 0; i < sweeps && best < limit; ++i) {
-        for (std::int32_t f = 0; f < d; ++f)
+    for (int i = 0; i < sweeps && best < limit && !is_late(); ++i) {
+        for (std::int32_t f = 0; f < d && !is_late(); ++f)
             if (choices.home[f] != kMissing) sweep(f, cost);
         search_price(state.lambda / 1.5, state.lambda * 1.5, 6);
         const double now = total(state.lambda);

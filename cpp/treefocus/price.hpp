@@ -50,9 +50,10 @@ public:
 
     // The bound for a box: codes low..high per feature, cost(f, c) the additive cost of each cell (n_thresholds + d,).
     // Starts from the state of a box around it, or of none, and leaves the improved one in `state`. Stops early once
-    // the bound reaches `limit`.
+    // the bound reaches `limit`, or when it is late.
     double bound(const Choices& choices, const std::vector<double>& cost, const std::vector<std::int32_t>& low,
-                 const std::vector<std::int32_t>& high, const ScoreTest& test, double limit, int sweeps, State& state);
+                 const std::vector<std::int32_t>& high, const ScoreTest& test, double limit, int sweeps, State& state,
+                 const std::function<bool()>& is_late);
 
     // The same bound as a test for boxes inside the last one: an answer cheaper than limit has
     // sum of weight >= constant() - limit.

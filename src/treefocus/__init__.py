@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from treefocus.adapters import load_forest
+from treefocus.certificate import verify
 from treefocus.constraints import Decreasing, Fixed, Increasing, Range
 from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
@@ -20,5 +21,5 @@ __all__ = [
     "Auto", "Change", "Chebyshev", "Cosine", "Decreasing", "Distance", "Euclidean", "Exact", "Explainer", "Explanation",
     "Explanations", "Feature", "FewestFeatures", "Fixed", "Focus", "Forest", "Increasing", "InvalidInput",
     "Mahalanobis", "Manhattan", "ModelMismatch", "Range", "Schema", "Status", "TreefocusError", "UnsupportedModel",
-    "explain", "load_forest",
+    "explain", "load_forest", "verify",
 ]  # fmt: skip

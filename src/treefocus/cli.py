@@ -19,11 +19,12 @@ from typer.core import TyperGroup
 
 from treefocus import __version__, distances
 from treefocus.adapters import load_forest, translate
+from treefocus.certificate import verify as check_certificate
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import InvalidInput, TreefocusError, reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import Explanations
-from treefocus.forest import Forest
+from treefocus.forest import Forest, read_json
 from treefocus.schema import INTEGER
 from treefocus.search import NAMED as STRATEGIES
 from treefocus.tables import TABLE_FILES, Table, check_suffix, import_pyarrow, read_names, read_table, write_columns
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 DEMO_DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
+DEMO_SECONDS = 0.05  # a row
 PICKLES = (".pkl", ".pickle", ".joblib")
 OUTPUTS = (*TABLE_FILES, ".json")
 N_PEOPLE = 3  # whose answers are given as sentences
@@ -129,7 +131,9 @@ def demo(
             schema=loans.SCHEMA,
         )
         with _progress(distance, n_rows) as progress:
-            found[distance] = explainer.explain(declined[chosen], target="approved", progress=progress, seed=seed)
+            found[distance] = explainer.explain(
+                declined[chosen], target="approved", time_limit=DEMO_SECONDS, progress=progress, seed=seed
+            )
     _show_overview(console, found["manhattan"], limit=5)
     for i in range(min(N_PEOPLE, n_rows)):
         _say(console, f"\nApplicant {i}, under each distance:")
@@ -241,6 +245,34 @@ def explain(
             seed=seed,
         )
     _report(found, output)
+
+
+@app.command(short_help="Check a certificate against a model.")
+def verify(
+    certificate: Annotated[Path, typer.Argument(metavar="CERT", help="A certificate, as JSON.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model it speaks of, as for explain.")],
+    reprove: Annotated[
+        bool, typer.Option("--reprove", help="Search again for anything closer than the certified bound.")
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time for the search; as long as it takes if not given.")
+    ] = None,
+    allow_pickle: Annotated[
+        bool, typer.Option("--allow-pickle", help="Read MODEL from a pickle: only for files you trust.")
+    ] = False,
+) -> None:
+    """Check a certificate: does the point flip MODEL, obey the constraints, and lie where it says it does?
+
+    The exit code is 0 if every claim holds, else 1. Certificates come from Python:
+    json.dump(found[0].certificate(), file).
+    """
+    if not certificate.is_file():
+        raise InvalidInput(f"There is no file {certificate}.")
+    forest = translate(_read_model(model, allow_pickle)).forest
+    checked = check_certificate(read_json(certificate), forest, reprove=reprove, time_limit=time_limit)
+    typer.echo(checked.to_text())
+    if not checked.holds:
+        raise typer.Exit(1)
 
 
 def _report(found: Explanations, output: Path | None) -> None:

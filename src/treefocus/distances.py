@@ -73,9 +73,7 @@ class _Weighted(Distance):
     @property
     def w(self) -> Floats:
         if self.weights is None:
-            raise InvalidInput(
-                f"{type(self).__name__} must be fitted before use: call fitted(n_features, data)."
-            )
+            raise InvalidInput(f"{type(self).__name__} must be fitted before use: call fitted(n_features, data).")
         return np.asarray(self.weights, np.float64)
 
     def _compiled(self, metric: Metric) -> CompiledDistance:
@@ -194,12 +192,8 @@ class Mahalanobis(Distance):
         covariance = self.covariance
         if covariance is None:
             if data is None:
-                raise InvalidInput(
-                    "Mahalanobis needs data= for its covariance, or Mahalanobis(covariance=...)."
-                )
-            covariance = np.cov(data[~np.isnan(data).any(axis=1)].T, bias=True).reshape(
-                n_features, n_features
-            )
+                raise InvalidInput("Mahalanobis needs data= for its covariance, or Mahalanobis(covariance=...).")
+            covariance = np.cov(data[~np.isnan(data).any(axis=1)].T, bias=True).reshape(n_features, n_features)
         covariance = np.array(covariance, np.float64)
         if covariance.shape != (n_features, n_features):
             reject("Mahalanobis.covariance", f"({n_features}, {n_features})", covariance.shape)

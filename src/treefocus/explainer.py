@@ -165,12 +165,13 @@ class Explainer:
             schema=self.schema,
             points=outcome.points,
             shown=shortest_in_cell(problem, outcome.points),
-            parts=problem.batch.to_z(outcome.points) - problem.batch.start,
+            parts=(outcome.points - problem.batch.rows) / problem.batch.scale,
             predicted=before,
             outcome=after,
             found=outcome,
             reasons=tuple(reasons.get(i, status.value) for i, status in enumerate(outcome.status)),
             distance_name=self.distance_name,
+            problem=problem,
             seconds=seconds,
         )
 
@@ -244,10 +245,11 @@ def _bar(progress: bool | Callable[[int], None], n_rows: int) -> Iterator[Callab
     elif callable(progress):
         yield progress
     else:
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, transient=True) as bar:
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("explaining", total=n_rows)
             yield lambda done: bar.update(task, completed=done)
             bar.update(task, completed=n_rows)

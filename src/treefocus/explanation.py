@@ -11,8 +11,11 @@ from typing import Any, overload
 
 import numpy as np
 
+from treefocus.certificate import certify
 from treefocus.forest import Bools, Floats
+from treefocus.problem import Problem
 from treefocus.render import text
+from treefocus.render.plot import change_bars
 from treefocus.schema import FLOAT32, INTEGER, Schema
 from treefocus.search.base import History, Outcome, Status
 from treefocus.tables import Table
@@ -22,7 +25,10 @@ FORMAT = "treefocus-explanations-1"
 
 @dataclass(frozen=True)
 class Change:
-    """One feature that has to move. `shown` is the shortest number with the same effect as `after`."""
+    """One feature that has to move.
+
+    `shown` is the shortest number that the model cannot tell from `after`, at most 0.5 % of the change away from it.
+    """
 
     feature: str
     before: float
@@ -54,6 +60,7 @@ class Explanation:
     distance: float | None
     lower_bound: float
     distance_name: str
+    problem: Problem  # the question it answers, of this row alone
 
     @property
     def gap(self) -> float | None:
@@ -63,6 +70,15 @@ class Explanation:
     def to_text(self) -> str:
         """The answer as sentences."""
         return text.sentence(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The changes as signed bars (needs matplotlib); returns the axes."""
+        return change_bars(self, ax)
+
+    def certificate(self) -> dict[str, Any]:
+        """The answer with all that is needed to check it, for `json.dump` and `treefocus verify`."""
+        distance = float("nan") if self.distance is None else self.distance
+        return certify(self.problem, 0, self.counterfactual, distance, self.lower_bound, self.status)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values for JSON."""
@@ -97,6 +113,7 @@ class Explanations:
     found: Outcome
     reasons: tuple[str, ...]
     distance_name: str
+    problem: Problem
     seconds: float
 
     def __len__(self) -> int:
@@ -130,6 +147,7 @@ class Explanations:
             distance=float(self.distance[i]) if has_answer else None,
             lower_bound=float(self.lower_bound[i]),
             distance_name=self.distance_name,
+            problem=self.problem.subset(np.array([i])),
         )
 
     def _changes(self, i: int) -> tuple[Change, ...]:

@@ -62,9 +62,7 @@ class Forest:
     takes_missing: bool = False
     feature_names: tuple[str, ...] | None = None
     tree_weight: Floats | None = None  # (n_trees,) the paper's omega, where trees vote with a weight
-    leaf_distribution: Floats | None = (
-        None  # (n_leaves, n_outputs) T(y | j), where leaf_value is something else
-    )
+    leaf_distribution: Floats | None = None  # (n_leaves, n_outputs) T(y | j), where leaf_value is something else
     source: str = "unknown"
 
     @classmethod
@@ -289,9 +287,7 @@ def _as(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
 def _check_children(left: NDArray[np.int64], right: NDArray[np.int64], starts: NDArray[np.int64]) -> None:
     n_nodes = len(left)
     if len(starts) < 2 or starts[0] != 0 or starts[-1] != n_nodes or (np.diff(starts) < 1).any():
-        raise InvalidInput(
-            "Forest.tree_start must rise from 0 to the number of nodes, with a node in every tree."
-        )
+        raise InvalidInput("Forest.tree_start must rise from 0 to the number of nodes, with a node in every tree.")
     if not np.array_equal(left < 0, right < 0):
         raise InvalidInput("Forest.left and Forest.right must be negative at the same nodes, the leaves.")
     tree_of_node = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -310,9 +306,7 @@ def _levels(
     n_seen = 0
     while frontier.size:
         if seen[frontier].any():
-            raise InvalidInput(
-                "A forest node must be reached from its root once: here is a cycle or a shared child."
-            )
+            raise InvalidInput("A forest node must be reached from its root once: here is a cycle or a shared child.")
         seen[frontier] = True
         n_seen += frontier.size
         inner = frontier[left[frontier] >= 0]
@@ -324,9 +318,7 @@ def _levels(
         raise InvalidInput("A forest node must be reached from its root once: some are not reached at all.")
 
 
-def _preorder(
-    left: NDArray[np.int64], right: NDArray[np.int64], starts: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _preorder(left: NDArray[np.int64], right: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n_nodes,) where each node stands in pre-order."""
     levels = list(_levels(left, right, starts))
     size = np.ones(len(left), np.int64)

@@ -51,9 +51,7 @@ class Grid:
         seen = as_input(rows, forest.input_dtype)
         codes = np.empty(rows.shape, np.int32)
         for f in range(forest.n_features):
-            codes[:, f] = np.searchsorted(
-                self.threshold[self.start[f] : self.start[f + 1]], seen[:, f], side="left"
-            )
+            codes[:, f] = np.searchsorted(self.threshold[self.start[f] : self.start[f + 1]], seen[:, f], side="left")
         codes[np.isnan(rows)] = MISSING
         return codes
 

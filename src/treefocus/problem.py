@@ -133,8 +133,7 @@ class Problem:
         """(n_rows,) whether each point gets the wanted answer from the hard forest and obeys every constraint."""
         found = ~np.isnan(points).all(axis=1) | np.isnan(self.batch.rows).all(axis=1)
         flips = self.batch.is_flipped(kernels.predict(self.forest, points))
-        on_grain = (self.batch.snapped(points) == points) | np.isnan(points)
-        return np.asarray(found & flips & self.batch.is_allowed(points) & on_grain.all(axis=1))
+        return np.asarray(found & flips & self.batch.is_allowed(points) & self.batch.is_on_grain(points))
 
     def distance_to(self, points: Floats) -> Floats:
         """(n_rows,) what each point costs."""

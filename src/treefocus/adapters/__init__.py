@@ -39,9 +39,7 @@ def translate(model: Any) -> Source:
             module = import_module(adapter)
             if isinstance(model, module.SUPPORTED):
                 return Source(module.to_forest(model), lambda rows: np.asarray(model.predict(rows)))
-    raise UnsupportedModel(
-        f"A {type(model).__name__} is not supported; supported are {', '.join(supported())}."
-    )
+    raise UnsupportedModel(f"A {type(model).__name__} is not supported; supported are {', '.join(supported())}.")
 
 
 def supported() -> list[str]:

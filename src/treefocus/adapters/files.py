@@ -44,9 +44,7 @@ def _focus_trees(record: dict[str, Any]) -> Forest:
 
     def children(key: str) -> Any:
         ids = [np.asarray(tree[key], np.int64) for tree in trees]
-        return np.concatenate(
-            [np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)]
-        )
+        return np.concatenate([np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)])
 
     counts = joined("value").astype(np.float64)
     distribution = counts / counts.sum(axis=1, keepdims=True)

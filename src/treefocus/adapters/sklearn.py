@@ -91,7 +91,9 @@ def _adaboost(model: AdaBoostClassifier) -> Forest:
 def _gradient_boosting(model: GradientBoostingClassifier) -> Forest:
     """Raw scores: one for two classes (class 1 from 0 up), else one a class, a tree for each at every stage."""
     start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
-    if not isinstance(model.init_, str) and not (isinstance(model.init_, DummyClassifier) and model.init_.strategy == "prior"):
+    if not isinstance(model.init_, str) and not (
+        isinstance(model.init_, DummyClassifier) and model.init_.strategy == "prior"
+    ):
         raise UnsupportedModel(
             f"GradientBoostingClassifier(init={type(model.init_).__name__}) starts from a model that is not a tree; "
             "the default start and init='zero' are supported."
@@ -121,9 +123,7 @@ def _assemble(
 
     def children(side: str) -> Any:
         ids = [getattr(tree, side) for tree in trees]
-        return np.concatenate(
-            [np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)]
-        )
+        return np.concatenate([np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)])
 
     names = getattr(model, "feature_names_in_", None)
     return Forest.from_nodes(

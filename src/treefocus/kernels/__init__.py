@@ -169,14 +169,14 @@ def exact(
 
 
 def polish(
-    forest: Forest, norms: Norms, batch: Batch, points: Floats, *, n_jobs: int | None = None
+    forest: Forest, norms: Norms, batch: Batch, points: Floats, *, with_trades: bool = True, n_jobs: int | None = None
 ) -> Floats:
     """(n_rows, n_features) answers that no move of one feature and no trade between two improves; NaN stays NaN."""
     points = points.copy()
     grid = grid_of(forest)
     _core.polish(
         compiled(forest), grid.low, grid.high, norms.weights, batch.rows, batch.low, batch.high, batch.offset,
-        batch.scale, batch.grain, batch.origin, batch.target, points, n_threads(n_jobs), None,
+        batch.scale, batch.grain, batch.origin, batch.target, with_trades, points, n_threads(n_jobs), None,
     )  # fmt: skip
     return points
 

@@ -112,6 +112,7 @@ def polish(
     grain: _Array,
     origin: _Array,
     target: _Array,
+    with_trades: bool,
     points: _Array,
     n_threads: int,
     progress: Callable[[int], None] | None,

@@ -89,6 +89,10 @@ class Batch:
         unchanged_missing = np.isnan(points) & np.isnan(self.rows)
         return np.asarray((inside | unchanged_missing).all(axis=1))
 
+    def is_on_grain(self, points: Floats) -> NDArray[np.bool_]:
+        """(n_rows,) whether every changed value is one that its column can hold."""
+        return np.asarray(((self.snapped(points) == points) | np.isnan(points)).all(axis=1))
+
     def to_z(self, points: Floats) -> Floats:
         """The points in the space in which distance is measured; an unchanged value stays exactly where it was."""
         return self.start + (points - self.rows) / self.scale

@@ -108,9 +108,7 @@ def soft_loss(forest: Forest, soft: SoftForest, z: Floats, label: Ints, sign: In
         gradient = soft.tau * probability[:, None] * (slopes[every_row, label] - mean_slope)
     else:
         probability, gradient = scores[every_row, label], slopes[every_row, label]
-    return np.where(sign > 0, probability, 1.0 - probability), np.where(sign > 0, 1.0, -1.0)[
-        :, None
-    ] * gradient
+    return np.where(sign > 0, probability, 1.0 - probability), np.where(sign > 0, 1.0, -1.0)[:, None] * gradient
 
 
 def descend(

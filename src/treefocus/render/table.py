@@ -61,5 +61,5 @@ def overview_table(found: Explanations, limit: int = 10) -> Table:
 
 def difference(change: Change) -> str:
     """How far a feature moves, to four digits: "+3,800" or "-0.02512"."""
-    moved = change.after - change.before
+    moved = change.shown - change.before
     return f"{moved:+,.0f}" if 1000 <= abs(moved) < 1e15 else f"{moved:+.4g}"

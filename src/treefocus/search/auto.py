@@ -30,7 +30,7 @@ class Auto(Strategy):
     seeds, polish and a short search: close, and fast, without a claim.
     """
 
-    time_limit: float = 10.0
+    time_limit: float = 1.0
     memory_limit: float = 1e9
     prove: bool = True
 
@@ -45,11 +45,13 @@ class Auto(Strategy):
         limit = self.time_limit if run.time_limit is None else run.time_limit
         node_limit = None if self.prove else SHORT_SEARCH
         exact = Exact(time_limit=limit, node_limit=node_limit, memory_limit=self.memory_limit)
+        if not self.prove:
+            incumbent.offer(polished(problem, incumbent.points, run))
         return exact.prove(problem, incumbent, run)
 
 
 def seeded(problem: Problem, run: Run) -> Incumbent:
-    """The best of several starts, each polished."""
+    """The best of several starts; a search over boxes follows, so only the cheap half of polish is spent on each."""
     quiet = replace(run, progress=None)
     incumbent = Incumbent(problem)
     guide = problem
@@ -57,12 +59,15 @@ def seeded(problem: Problem, run: Run) -> Incumbent:
         # No descent on this distance: the Manhattan distance stands in for the seeds.
         guide = replace(problem, distance=Manhattan().fitted(problem.forest.n_features, None))
     for seed in SEEDS:
-        incumbent.offer(polished(problem, seed.solve(guide, quiet).points, quiet))
+        incumbent.offer(polished(problem, seed.solve(guide, quiet).points, quiet, with_trades=False))
     if problem.examples is not None:
         examples = nearest_examples(problem)
-        incumbent.offer(polished(problem, np.where(problem.is_valid(examples)[:, None], examples, np.nan), quiet))
+        is_start = problem.is_valid(examples)
+        starts = np.where(is_start[:, None], examples, np.nan)
+        incumbent.offer(polished(problem, starts, quiet, with_trades=False))
     left = incumbent.missing
     if left.size:
         part = problem.subset(left)
-        incumbent.offer(polished(part, Focus(polish=False).solve(guide.subset(left), quiet).points, quiet), left)
+        found = Focus(polish=False).solve(guide.subset(left), quiet).points
+        incumbent.offer(polished(part, found, quiet, with_trades=False), left)
     return incumbent

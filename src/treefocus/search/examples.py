@@ -8,7 +8,7 @@ from treefocus import kernels
 from treefocus.forest import Floats
 from treefocus.problem import Problem
 
-_CHUNK = 256  # rows compared with all examples at a time
+_TRIES = 10  # the nearest so many, once brought into the row's box, are checked
 
 
 def nearest_examples(problem: Problem) -> Floats:
@@ -18,18 +18,20 @@ def nearest_examples(problem: Problem) -> Floats:
     if problem.examples is None:
         return points
     answer = kernels.predict(problem.forest, problem.examples)
-    size = 1.0 / batch.scale
-    for begin in range(0, len(batch.rows), _CHUNK):
-        for i in range(begin, min(begin + _CHUNK, len(batch.rows))):
-            wanted = answer == batch.target[i] if batch.target[i] >= 0 else answer != batch.origin[i]
-            if not wanted.any():
-                continue
-            inside = np.clip(problem.examples[wanted], batch.low[i], batch.high[i])
-            away = np.nansum(np.abs((inside - batch.rows[i]) * size), axis=1)
-            for candidate in np.argsort(away, kind="stable")[:10]:
-                one = problem.subset(np.array([i]))
-                point = one.batch.snapped(inside[candidate][None, :])
-                if one.is_valid(point)[0]:
-                    points[i] = point[0]
-                    break
+    candidates = np.repeat(points[None], _TRIES, axis=0)
+    for i in range(len(points)):
+        wanted = answer == batch.target[i] if batch.target[i] >= 0 else answer != batch.origin[i]
+        if not wanted.any():
+            continue
+        inside = np.clip(problem.examples[wanted], batch.low[i], batch.high[i])
+        away = np.nansum(np.abs((inside - batch.rows[i]) / batch.scale), axis=1)
+        n_tries = min(_TRIES, len(away))
+        nearest = np.argpartition(away, n_tries - 1)[:n_tries]
+        candidates[:n_tries, i] = inside[nearest[np.lexsort((nearest, away[nearest]))]]
+    is_open = np.ones(len(points), bool)
+    for candidate in candidates:
+        snapped = batch.snapped(candidate)
+        found = is_open & problem.is_valid(snapped)
+        points[found] = snapped[found]
+        is_open &= ~found
     return points

@@ -78,9 +78,7 @@ class Focus(Strategy):
             self._insist(problem, incumbent, run)
         if self.polish:
             incumbent.offer(polished(problem, incumbent.points, run))
-        return Outcome.of_points(
-            problem, incumbent.points, history=None if trace is None else _history(trace)
-        )
+        return Outcome.of_points(problem, incumbent.points, history=None if trace is None else _history(trace))
 
     def _insist(self, problem: Problem, incumbent: Incumbent, run: Run) -> None:
         """The schedule, over the rows without an answer."""
@@ -133,9 +131,7 @@ class Focus(Strategy):
 
 def _leaf_values(forest: Forest, leaf: Leaf, normalise: bool) -> Floats:
     """(n_leaves, n_outputs) omega * T(y | j)."""
-    values = (
-        forest.leaf_value / forest.divisor if forest.leaf_distribution is None else forest.leaf_distribution
-    )
+    values = forest.leaf_value / forest.divisor if forest.leaf_distribution is None else forest.leaf_distribution
     if leaf == "vote":
         if forest.tree_weight is None or forest.decision != "argmax":
             reject("Focus.leaf", f"'distribution' for {forest.source}, whose leaves do not vote", repr(leaf))

@@ -10,11 +10,14 @@ from treefocus.problem import Problem
 from treefocus.search.base import Run
 
 
-def polished(problem: Problem, points: Floats, run: Run) -> Floats:
-    """The points, improved where the distance is a sum of norms; for others they are brought to where x is closest."""
+def polished(problem: Problem, points: Floats, run: Run, *, with_trades: bool = True) -> Floats:
+    """The points, improved by moves of one feature and, unless told otherwise, by trades between two.
+
+    Distances that couple features have no cells to walk: there each feature is brought home as far as it helps.
+    """
     norms = problem.distance.norms
     if norms is not None:
-        return kernels.polish(problem.forest, norms, problem.batch, points, n_jobs=run.n_jobs)
+        return kernels.polish(problem.forest, norms, problem.batch, points, with_trades=with_trades, n_jobs=run.n_jobs)
     return _homeward(problem, points)
 
 

@@ -1,0 +1,318 @@
+"""The smallest change by brute force: every cell of the threshold grid, one after another, in plain NumPy.
+
+Nothing here comes from the search or the kernels: the trees are walked node by node, the cells are cut from the trees'
+own thresholds, and the closest point of a cell is a formula. Each cell is a product of intervals ("pieces"), one a feature:
+
+- a sum of norms takes, in every feature, the piece's closest value;
+- Mahalanobis tries every choice of which features sit on their low side, on their high side, or between (3^d of them)
+  and solves for those between: the optimum is one of the choices, and each of them is a point of the box;
+- cosine looks for the ray through the box that is closest to z: the distance from z to s * box is a convex piecewise
+  quadratic of the one number s, solved piece by piece; where no ray points towards z, the best point is a corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan, Sum
+from treefocus.forest import Bools, Floats, Forest, Ints
+from treefocus.problem import Problem
+from treefocus.schema import FLOAT32, INTEGER
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of one row."""
+
+    forest: Forest
+    row: Floats  # (d,)
+    low: Floats  # (d,)
+    high: Floats  # (d,)
+    grain: NDArray[np.int8]  # (d,)
+    offset: Floats  # (d,)
+    scale: Floats  # (d,)
+    distance: Distance
+    origin: int
+    target: int  # -1 for any class but `origin`
+
+    @property
+    def z(self) -> Floats:
+        return (self.row - self.offset) / self.scale
+
+    def flips(self, predicted: Ints) -> Bools:
+        return predicted == self.target if self.target >= 0 else predicted != self.origin
+
+
+def questions_of(problem: Problem) -> Iterator[Question]:
+    """The problem, row by row."""
+    batch = problem.batch
+    for i in range(len(problem)):
+        yield Question(
+            problem.forest, batch.rows[i], batch.low[i], batch.high[i], batch.grain, batch.offset, batch.scale,
+            problem.distance, int(batch.origin[i]), int(batch.target[i]),
+        )  # fmt: skip
+
+
+# ---- the model
+
+
+def leaves_of(forest: Forest, points: Floats) -> Ints:
+    """(n, n_trees) the number of the leaf that each point reaches in each tree."""
+    with np.errstate(over="ignore"):
+        seen = points.astype(np.float32).astype(np.float64) if forest.input_dtype == "float32" else points
+    number = np.cumsum(forest.left < 0) - 1
+    every = np.arange(len(points))
+    leaves = np.empty((len(points), forest.n_trees), np.int64)
+    for tree, root in enumerate(forest.tree_start[:-1]):
+        node = np.full(len(points), root, np.int64)
+        while (forest.left[node] >= 0).any():
+            value = seen[every, np.maximum(forest.feature[node], 0)]
+            to_left = np.where(np.isnan(value), forest.default_left[node], value <= forest.threshold[node])
+            below = np.where(to_left, forest.left[node], forest.right[node])
+            node = np.where(forest.left[node] >= 0, below, node)
+        leaves[:, tree] = number[node]
+    return leaves
+
+
+def predict(forest: Forest, points: Floats) -> Ints:
+    """(n,) index of the class."""
+    scores = np.repeat(forest.base_score[None, :], len(points), axis=0)
+    for leaf in leaves_of(forest, points).T:
+        scores = scores + forest.leaf_value[leaf]
+    scores = scores / forest.divisor
+    if forest.decision == "argmax":
+        return scores.argmax(axis=1).astype(np.int32)
+    one = scores[:, 0]
+    return (one > forest.cut if forest.decision == "above" else one >= forest.cut).astype(np.int32)
+
+
+# ---- the cells
+
+
+def round_up(values: Floats) -> Floats:
+    """The smallest float32 not below each value."""
+    near = values.astype(np.float32)
+    return np.where(near < values, np.nextafter(near, np.float32(np.inf)), near).astype(np.float64)
+
+
+def round_down(values: Floats) -> Floats:
+    return -round_up(-values)
+
+
+def pieces(question: Question, f: int, *, single: bool = False) -> Floats:
+    """(4, n) the intervals of allowed values of a feature on which the model cannot tell values apart.
+
+    Rows 0 and 1: low and high end, as values of the model's dtype. Rows 2 and 3: the same, up to the float64 values
+    that a cast to float32 rounds into the cell. single: integers one by one.
+    """
+    forest, x = question.forest, question.row[f]
+    if np.isnan(x):
+        return np.full((4, 1), np.nan)
+    threshold = forest.threshold[(forest.left >= 0) & (forest.feature == f)]
+    dtype = np.float32 if forest.input_dtype == "float32" else np.float64
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        last = np.unique(round_down(threshold) if dtype is np.float32 else threshold) + 0.0
+        after = np.nextafter(last.astype(dtype), dtype(np.inf)).astype(np.float64)
+        tiny = float(np.finfo(dtype).tiny)  # no denormals: some libraries take them for 0
+        after = np.where((after > 0) & (after < tiny), tiny, np.where((after < 0) & (after > -tiny), 0.0, after))
+        middle = last + (after - last) / 2
+        ends = [[-np.inf, *after], [*last, np.inf], [-np.inf, *middle], [*middle, np.inf]]
+        low, high, wide_low, wide_high = np.clip(np.array(ends), question.low[f], question.high[f])
+        is_inside = (
+            (question.low[f] <= question.high[f])
+            & (np.array(ends[0]) <= question.high[f])
+            & (np.array(ends[1]) >= question.low[f])
+        )
+        if question.grain[f] == INTEGER:
+            wide_low = low = np.ceil(low)
+            wide_high = high = np.floor(high)
+        elif question.grain[f] == FLOAT32:
+            low, high = round_up(low), round_down(high)
+    kept = is_inside & (low <= high) & (low < np.inf) & (high > -np.inf)
+    found = np.stack([low, high, wide_low, wide_high])[:, kept]
+    if question.grain[f] == INTEGER and single:
+        values = [np.arange(a, b + 1.0) for a, b in found[:2].T]
+        found = np.tile(np.concatenate([*values, np.empty(0)]), (4, 1))
+    may_stay = question.low[f] <= x <= question.high[f]
+    if may_stay and not ((found[0] <= x) & (x <= found[1])).any():
+        found = np.concatenate([found, np.full((4, 1), x)], axis=1)
+    return found
+
+
+def cells(question: Question, *, single: bool = False) -> Floats:
+    """(4, n_cells, d) the ends of all cells that hold an allowed value, as in `pieces`."""
+    ends = [pieces(question, f, single=single) for f in range(len(question.row))]
+    grid = np.meshgrid(*[np.arange(own.shape[1]) for own in ends], indexing="ij")
+    return np.stack([own[:, index.ravel()] for own, index in zip(ends, grid, strict=True)], axis=2)
+
+
+def n_cells(forest: Forest) -> int:
+    """How many cells the grid has."""
+    inner = forest.left >= 0
+    count = [len(np.unique(forest.threshold[inner & (forest.feature == f)])) + 1 for f in range(forest.n_features)]
+    return int(np.prod(count))
+
+
+# ---- the distances
+
+
+def measure(question: Question, points: Floats) -> Floats:
+    """(n,) what each point costs."""
+    return _value(question.distance, question, (points - question.row) / question.scale)
+
+
+def _value(distance: Distance, question: Question, delta: Floats) -> Floats:
+    delta = np.where(np.isnan(question.row), 0.0, delta)
+    if isinstance(distance, Sum):
+        return np.asarray(sum(factor * _value(part, question, delta) for factor, part in distance.parts))
+    if isinstance(distance, Euclidean):
+        return np.sqrt((distance.w * delta**2).sum(axis=1))
+    if isinstance(distance, Manhattan):
+        return np.asarray((distance.w * np.abs(delta)).sum(axis=1))
+    if isinstance(distance, Chebyshev):
+        return np.asarray((distance.w * np.abs(delta)).max(axis=1))
+    if isinstance(distance, FewestFeatures):
+        return np.asarray((distance.w * (delta != 0)).sum(axis=1))
+    if isinstance(distance, Mahalanobis):
+        assert distance.inverse is not None
+        square = np.maximum(np.einsum("nf,fg,ng->n", delta, distance.inverse, delta), 0.0)
+        return square if distance.squared else np.sqrt(square)
+    assert isinstance(distance, Cosine)
+    z = np.where(np.isnan(question.row), 0.0, question.z)
+    return 1.0 - _cosines(distance.w, z, z + delta)
+
+
+def _cosines(w: Floats, z: Floats, y: Floats) -> Floats:
+    """(n,) cosines between z and each y; 0 between zero and another, 1 between zero and zero."""
+    zz, yy, zy = (w * z * z).sum(), (w * y * y).sum(axis=1), (w * z * y).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cosine = zy / np.sqrt(zz) / np.sqrt(yy)
+    return np.where((zz == 0) | (yy == 0), np.where(zz == yy, 1.0, 0.0), np.minimum(cosine, 1.0))
+
+
+def is_coupled(distance: Distance) -> bool:
+    """Whether the closest point of a cell is not the closest in every feature."""
+    return isinstance(distance, Mahalanobis | Cosine)
+
+
+def closest(question: Question, low: Floats, high: Floats) -> Floats:
+    """(n_cells,) distance from the row to each cell."""
+    distance, row, scale = question.distance, question.row, question.scale
+    if not is_coupled(distance):
+        return measure(question, np.clip(row, low, high))
+    known = ~np.isnan(row)
+    step_low, step_high = ((end - row)[:, known] / scale[known] for end in (low, high))
+    if isinstance(distance, Mahalanobis):
+        assert distance.inverse is not None
+        square = _smallest_quadratic(distance.inverse[np.ix_(known, known)], step_low, step_high)
+        return square if distance.squared else np.sqrt(square)
+    assert isinstance(distance, Cosine)
+    z = question.z[known]
+    return 1.0 - _largest_cosine(distance.w[known], z, z + step_low, z + step_high)
+
+
+def _smallest_quadratic(q: Floats, low: Floats, high: Floats) -> Floats:
+    """(n,) min of u' q u over each box low <= u <= high."""
+    best = np.full(len(low), np.inf)
+    for side in product((-1, 0, 1), repeat=low.shape[1]):
+        chosen = np.array(side)
+        u = np.where(chosen < 0, low, high)
+        free, fixed = np.flatnonzero(chosen == 0), np.flatnonzero(chosen != 0)
+        possible = np.isfinite(u[:, fixed]).all(axis=1)
+        u[:, fixed] = np.where(possible[:, None], u[:, fixed], 0.0)
+        if free.size:
+            pull = -u[:, fixed] @ q[np.ix_(fixed, free)]
+            u[:, free] = np.linalg.solve(q[np.ix_(free, free)], pull.T).T
+        u = np.clip(u, low, high)
+        possible &= np.isfinite(u).all(axis=1)
+        u = np.where(possible[:, None], u, 0.0)
+        best = np.where(possible, np.minimum(best, np.einsum("nf,fg,ng->n", u, q, u)), best)
+    return np.maximum(best, 0.0)
+
+
+def _largest_cosine(w: Floats, z: Floats, low: Floats, high: Floats) -> Floats:
+    """(n,) the largest cosine between z and the points of each box."""
+    n, d = low.shape
+    has_zero = ((low <= 0) & (high >= 0)).all(axis=1)
+    if d == 0 or not (z != 0).any():
+        return np.where(has_zero, 1.0, 0.0)
+    best = np.full(n, -np.inf)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # |z - s * box|^2 changes its form where s * low or s * high passes a component of z.
+        turns = np.concatenate([z / low, z / high], axis=1)
+        turns = np.sort(np.where(np.isfinite(turns) & (turns > 0), turns, np.inf), axis=1)
+        turns = np.concatenate([np.zeros((n, 1)), turns, np.full((n, 1), np.inf)], axis=1)
+        for begin, end in zip(turns.T[:-1], turns.T[1:], strict=True):
+            inside = np.where(np.isfinite(end), (begin + end) / 2, 2 * begin + 1)[:, None]
+            is_below, is_above = z < inside * low, z > inside * high
+            side = np.where(is_below, low, np.where(is_above, high, 0.0))
+            s = (w * z * side).sum(axis=1) / (w * side**2).sum(axis=1)
+            s = np.where(np.isnan(s), inside[:, 0], s)
+            s = np.clip(s, np.where(begin > 0, begin, inside[:, 0] * 1e-9), end)[:, None]
+            ray = np.clip(z, s * low, s * high)
+            cosine = np.where(np.isfinite(s[:, 0]), _cosines(w, z, ray), -np.inf)
+            best = np.fmax(best, np.where((ray != 0).any(axis=1), cosine, -np.inf))
+    for side in product((False, True), repeat=d):
+        corner = np.where(side, high, low)
+        possible = np.isfinite(corner).all(axis=1)
+        cosine = _cosines(w, z, np.where(possible[:, None], corner, 0.0))
+        best = np.fmax(best, np.where(possible, cosine, -np.inf))
+    return np.where(has_zero, np.maximum(best, 0.0), best)
+
+
+# ---- the answer
+
+
+def optimum(question: Question) -> tuple[float, float]:
+    """The distance of the closest answer, infinity where there is none, and a number it is not below.
+
+    The two are the same for sums of norms. For the coupled distances the first counts a float32 grain as any float; the
+    second has cells that go up to the float64 values that the model's float32 rounds into them: an answer may use these.
+    """
+    low, high, wide_low, wide_high = cells(question, single=is_coupled(question.distance))
+    if not len(low):
+        return float("inf"), float("inf")
+    inner = np.clip(question.row, low, high)
+    answers = question.flips(predict(question.forest, inner))
+    if not answers.any():
+        return float("inf"), float("inf")
+    best = float(closest(question, low[answers], high[answers]).min())
+    if not is_coupled(question.distance):
+        return best, best
+    return best, min(best, float(closest(question, wide_low[answers], wide_high[answers]).min()))
+
+
+def faults(question: Question, point: Floats, distance: float) -> list[str]:
+    """What is wrong with an answer: nothing, hopefully."""
+    found = []
+    known = ~np.isnan(question.row)
+    if not np.array_equal(np.isnan(point), ~known):
+        return ["a value is missing, or a missing value is filled"]
+    moved = known & (point != question.row)
+    if not question.flips(predict(question.forest, point[None, :]))[0]:
+        found.append("the prediction does not flip")
+    if ((point < question.low) | (point > question.high))[known].any():
+        found.append("outside its box")
+    whole = point == np.round(point)
+    with np.errstate(over="ignore"):
+        fits = point == point.astype(np.float32).astype(np.float64)
+    if (moved & (question.grain == INTEGER) & ~whole).any():
+        found.append("an integer is none")
+    if (moved & (question.grain == FLOAT32) & ~fits).any():
+        found.append("a float32 is none")
+    own = float(measure(question, point[None, :])[0])
+    if not np.isclose(own, distance, rtol=1e-7, atol=1e-9):
+        found.append(f"its distance is {own}, not {distance}")
+    return found
+
+
+def show(question: Question) -> dict[str, Any]:
+    """The question's arrays, for the report of a failure."""
+    names = ("row", "low", "high", "grain", "offset", "scale", "distance", "origin", "target")
+    return {name: getattr(question, name) for name in names}
