@@ -65,7 +65,7 @@ std::int64_t run(const Progress& progress, const Kernel& kernel) {
 Forest make_forest(In<std::int32_t, 1> feature, In<std::int32_t, 1> split, In<std::int32_t, 1> right,
                    In<std::uint8_t, 1> default_left, In<std::int32_t, 1> tree_start, In<double, 2> leaf_value,
                    In<double, 1> base_score, In<std::int32_t, 1> start, In<double, 1> threshold, int n_classes,
-                   double divisor, double cut, int decision, bool is_float32) {
+                   double divisor, double cut, int decision, bool is_float32, bool has_float32_sum) {
     Forest forest;
     forest.n_features = static_cast<std::int32_t>(start.size()) - 1;
     forest.n_outputs = static_cast<std::int32_t>(leaf_value.shape(1));
@@ -83,6 +83,7 @@ Forest make_forest(In<std::int32_t, 1> feature, In<std::int32_t, 1> split, In<st
     forest.cut = cut;
     forest.decision = static_cast<Decision>(decision);
     forest.is_float32 = is_float32;
+    forest.has_float32_sum = has_float32_sum;
     forest.finish();
     return forest;
 }
@@ -132,9 +133,9 @@ NB_MODULE(_core, m) {
         [](Forest* self, In<std::int32_t, 1> feature, In<std::int32_t, 1> split, In<std::int32_t, 1> right,
            In<std::uint8_t, 1> default_left, In<std::int32_t, 1> tree_start, In<double, 2> leaf_value,
            In<double, 1> base_score, In<std::int32_t, 1> start, In<double, 1> threshold, int n_classes, double divisor,
-           double cut, int decision, bool is_float32) {
+           double cut, int decision, bool is_float32, bool has_float32_sum) {
             new (self) Forest(make_forest(feature, split, right, default_left, tree_start, leaf_value, base_score, start,
-                                          threshold, n_classes, divisor, cut, decision, is_float32));
+                                          threshold, n_classes, divisor, cut, decision, is_float32, has_float32_sum));
         });
 
     m.def("hard_scores", [](const Forest& forest, In<double, 2> rows, Out<double, 2> scores, int n_threads) {

@@ -1,7 +1,7 @@
 """The smallest change by brute force: every cell of the threshold grid, one after another, in plain NumPy.
 
-Nothing here comes from the search or the kernels: the trees are walked node by node, the cells are cut from the trees'
-own thresholds, and the closest point of a cell is a formula. Each cell is a product of intervals ("pieces"), one a feature:
+Nothing here comes from the search or the kernels: the trees are walked node by node, the cells are cut from their own
+thresholds, and the closest point of a cell is a formula. A cell is a product of intervals ("pieces"), one a feature:
 
 - a sum of norms takes, in every feature, the piece's closest value;
 - Mahalanobis tries every choice of which features sit on their low side, on their high side, or between (3^d of them)
@@ -82,10 +82,11 @@ def leaves_of(forest: Forest, points: Floats) -> Ints:
 
 def predict(forest: Forest, points: Floats) -> Ints:
     """(n,) index of the class."""
-    scores = np.repeat(forest.base_score[None, :], len(points), axis=0)
+    value = forest.leaf_value.astype(forest.score_dtype)
+    total = np.repeat(forest.base_score[None, :].astype(forest.score_dtype), len(points), axis=0)
     for leaf in leaves_of(forest, points).T:
-        scores = scores + forest.leaf_value[leaf]
-    scores = scores / forest.divisor
+        total = total + value[leaf]
+    scores = total.astype(np.float64) / forest.divisor
     if forest.decision == "argmax":
         return scores.argmax(axis=1).astype(np.int32)
     one = scores[:, 0]
@@ -105,51 +106,63 @@ def round_down(values: Floats) -> Floats:
     return -round_up(-values)
 
 
-def pieces(question: Question, f: int, *, single: bool = False) -> Floats:
-    """(4, n) the intervals of allowed values of a feature on which the model cannot tell values apart.
+def pieces(question: Question, f: int, *, single: bool = False, wide: bool = False) -> Floats:
+    """(2, n) low and high ends of the intervals of allowed values on which the model cannot tell values apart.
 
-    Rows 0 and 1: low and high end, as values of the model's dtype. Rows 2 and 3: the same, up to the float64 values
-    that a cast to float32 rounds into the cell. single: integers one by one.
+    The ends are values of the model's dtype; wide: any float64 values, of which a cast to float32 rounds some up to the
+    next cell. single: integers one by one.
     """
     forest, x = question.forest, question.row[f]
     if np.isnan(x):
-        return np.full((4, 1), np.nan)
+        return np.full((2, 1), np.nan)
     threshold = forest.threshold[(forest.left >= 0) & (forest.feature == f)]
-    dtype = np.float32 if forest.input_dtype == "float32" else np.float64
+    is_float32 = forest.input_dtype == "float32"
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        last = np.unique(round_down(threshold) if dtype is np.float32 else threshold) + 0.0
-        after = np.nextafter(last.astype(dtype), dtype(np.inf)).astype(np.float64)
-        tiny = float(np.finfo(dtype).tiny)  # no denormals: some libraries take them for 0
-        after = np.where((after > 0) & (after < tiny), tiny, np.where((after < 0) & (after > -tiny), 0.0, after))
-        middle = last + (after - last) / 2
-        ends = [[-np.inf, *after], [*last, np.inf], [-np.inf, *middle], [*middle, np.inf]]
-        low, high, wide_low, wide_high = np.clip(np.array(ends), question.low[f], question.high[f])
-        is_inside = (
-            (question.low[f] <= question.high[f])
-            & (np.array(ends[0]) <= question.high[f])
-            & (np.array(ends[1]) >= question.low[f])
-        )
+        last, after = _beside(np.unique(round_down(threshold) if is_float32 else threshold) + 0.0, is_float32)
+        if wide and is_float32:
+            last, after = _rounded_to(last, after)
+        is_inside = (np.append(-np.inf, after) <= question.high[f]) & (np.append(last, np.inf) >= question.low[f])
+        low = np.maximum(np.append(-np.inf, after), question.low[f])
+        high = np.minimum(np.append(last, np.inf), question.high[f])
         if question.grain[f] == INTEGER:
-            wide_low = low = np.ceil(low)
-            wide_high = high = np.floor(high)
+            low, high = np.ceil(low), np.floor(high)
         elif question.grain[f] == FLOAT32:
             low, high = round_up(low), round_down(high)
     kept = is_inside & (low <= high) & (low < np.inf) & (high > -np.inf)
-    found = np.stack([low, high, wide_low, wide_high])[:, kept]
+    found = np.stack([low, high])[:, kept]
     if question.grain[f] == INTEGER and single:
-        values = [np.arange(a, b + 1.0) for a, b in found[:2].T]
-        found = np.tile(np.concatenate([*values, np.empty(0)]), (4, 1))
+        values = [np.arange(a, b + 1.0) for a, b in found.T]
+        found = np.tile(np.concatenate([*values, np.empty(0)]), (2, 1))
     may_stay = question.low[f] <= x <= question.high[f]
     if may_stay and not ((found[0] <= x) & (x <= found[1])).any():
-        found = np.concatenate([found, np.full((4, 1), x)], axis=1)
+        found = np.append(found, [[x], [x]], axis=1)
     return found
 
 
-def cells(question: Question, *, single: bool = False) -> Floats:
-    """(4, n_cells, d) the ends of all cells that hold an allowed value, as in `pieces`."""
-    ends = [pieces(question, f, single=single) for f in range(len(question.row))]
+def _beside(last: Floats, is_float32: bool) -> tuple[Floats, Floats]:
+    """The last value of each cell, and the next one of the dtype; no denormals, which some libraries take for 0."""
+    dtype = np.float32 if is_float32 else np.float64
+    after = np.nextafter(last.astype(dtype), dtype(np.inf)).astype(np.float64)
+    tiny = float(np.finfo(dtype).tiny)
+    return last, np.where((after > 0) & (after < tiny), tiny, np.where((after < 0) & (after > -tiny), 0.0, after))
+
+
+def _rounded_to(last: Floats, after: Floats) -> tuple[Floats, Floats]:
+    """The last float64 value that rounds to the float32 `last`, and the first that rounds to its neighbour `after`."""
+    middle = last + (after - last) / 2
+    goes_up = middle.astype(np.float32) > last
+    is_plain = np.isfinite(after) & (np.abs(last) > 0) & (np.abs(after) > 0)  # around 0 denormals are left out
+    last_wide = np.where(goes_up, np.nextafter(middle, -np.inf), middle)
+    after_wide = np.where(goes_up, middle, np.nextafter(middle, np.inf))
+    return np.where(is_plain, last_wide, last), np.where(is_plain, after_wide, after)
+
+
+def cells(question: Question, **options: bool) -> tuple[Floats, Floats]:
+    """(n_cells, d) low and high ends of all cells that hold an allowed value."""
+    ends = [pieces(question, f, **options) for f in range(len(question.row))]
     grid = np.meshgrid(*[np.arange(own.shape[1]) for own in ends], indexing="ij")
-    return np.stack([own[:, index.ravel()] for own, index in zip(ends, grid, strict=True)], axis=2)
+    low, high = np.stack([own[:, index.ravel()] for own, index in zip(ends, grid, strict=True)], axis=2)
+    return low, high
 
 
 def n_cells(forest: Forest) -> int:
@@ -269,23 +282,23 @@ def _largest_cosine(w: Floats, z: Floats, low: Floats, high: Floats) -> Floats:
 # ---- the answer
 
 
-def optimum(question: Question) -> tuple[float, float]:
-    """The distance of the closest answer, infinity where there is none, and a number it is not below.
+def optimum(question: Question, *, wide: bool = False) -> float:
+    """The distance of the closest answer, infinity where there is none.
 
-    The two are the same for sums of norms. For the coupled distances the first counts a float32 grain as any float; the
-    second has cells that go up to the float64 values that the model's float32 rounds into them: an answer may use these.
+    It counts values of the model's dtype only; wide: all float64 values, where a cast to float32 takes some across a
+    threshold. Under the coupled distances a float32 grain counts as any float.
     """
-    low, high, wide_low, wide_high = cells(question, single=is_coupled(question.distance))
+    low, high = cells(question, single=is_coupled(question.distance), wide=wide)
     if not len(low):
-        return float("inf"), float("inf")
-    inner = np.clip(question.row, low, high)
-    answers = question.flips(predict(question.forest, inner))
-    if not answers.any():
-        return float("inf"), float("inf")
-    best = float(closest(question, low[answers], high[answers]).min())
-    if not is_coupled(question.distance):
-        return best, best
-    return best, min(best, float(closest(question, wide_low[answers], wide_high[answers]).min()))
+        return float("inf")
+    answers = question.flips(predict(question.forest, np.clip(question.row, low, high)))
+    return float(closest(question, low[answers], high[answers]).min()) if answers.any() else float("inf")
+
+
+def optima(question: Question) -> tuple[float, float]:
+    """The optimum among values of the model's dtype, and the smallest distance that any answer can have."""
+    best = optimum(question)
+    return best, min(best, optimum(question, wide=True)) if question.forest.input_dtype == "float32" else best
 
 
 def faults(question: Question, point: Floats, distance: float) -> list[str]:

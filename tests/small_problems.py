@@ -74,6 +74,8 @@ def small_forest(rng: Rng, *, spread: float = 1.0) -> Forest:
         if decision == "argmax" and rng.random() < 0.4:
             votes = np.eye(forest.n_classes)[rng.integers(forest.n_classes, size=forest.n_leaves)]
             forest = replace(forest, leaf_value=votes, base_score=np.zeros(forest.n_classes))
+        if rng.random() < 0.2:
+            forest = replace(forest, score_dtype="float32")
         if n_cells(forest) <= MOST_CELLS:
             return forest
 

@@ -59,6 +59,8 @@ Choices::Choices(const Forest& forest_, const double* cell_low_, const double* c
 
 namespace {
 
+constexpr double kHuge = 1e140;
+
 double up_to_grain(double v, std::int8_t grain) {
     if (grain == 2) return std::ceil(v);
     if (grain == 1 && static_cast<double>(static_cast<float>(v)) < v) return std::nextafter(static_cast<float>(v), INFINITY);
@@ -94,7 +96,8 @@ void Choices::load(const Batch& batch, std::int64_t row) {
             const bool is_above = c > own || (c == own && x[f] < a);
             value[i] = c == own && may_stay ? x[f] : a > b ? NAN : is_above ? a : b;
             if (c == own && !may_stay && a <= b) value[i] = std::clamp(x[f], a, b);
-            delta[i] = std::isnan(value[i]) ? kInfinity : std::abs(value[i] - x[f]) / batch.scale[f];
+            // Capped, so that the square of a huge change is a number still: only what is not allowed costs infinity.
+            delta[i] = std::isnan(value[i]) ? kInfinity : std::min(std::abs(value[i] - x[f]) / batch.scale[f], kHuge);
             if (delta[i] < cheapest) cheapest = delta[i], home[f] = c;
         }
         if (cheapest == kInfinity) {

@@ -31,6 +31,14 @@ ExactShared::ExactShared(const Forest& forest, const Plan& plan) : boxes(forest)
     if (plan.can_price) grids.emplace(forest, boxes);
 }
 
+std::shared_ptr<const ExactShared> ExactShared::of(const Forest& forest, const Plan& plan) {
+    std::lock_guard lock(forest.cache->mutex);
+    auto shared = std::static_pointer_cast<const ExactShared>(forest.cache->exact);
+    if (!shared || shared->grids.has_value() != plan.can_price)
+        forest.cache->exact = shared = std::make_shared<const ExactShared>(forest, plan);
+    return shared;
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -518,7 +526,7 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
            double* lower_bound, std::int8_t* proof, std::int64_t* nodes, int n_threads, Control& control) {
     const Plan plan(forest, limits, n_threads);
     if (!plan.can_search) return;
-    const ExactShared shared(forest, plan);
+    const auto shared = ExactShared::of(forest, plan);
     const std::int32_t d = forest.n_features;
     parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
         Choices choices(forest, cell_low, cell_high);
@@ -527,7 +535,7 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
         if (norms) cost = std::make_unique<SeparableCost>(*norms);
         else cost = std::make_unique<CoupledCost>(*distance);
         cost->load(choices, batch, row);
-        RowSearch search(forest, shared, choices, *cost, limits, plan, batch, row, control);
+        RowSearch search(forest, *shared, choices, *cost, limits, plan, batch, row, control);
         const Answer answer = search.run(best + row * d, distances[row]);
         distances[row] = answer.distance;
         lower_bound[row] = answer.lower_bound;

@@ -47,6 +47,7 @@ struct Plan {
 // What every row of a batch shares.
 struct ExactShared {
     ExactShared(const Forest& forest, const Plan& plan);
+    static std::shared_ptr<const ExactShared> of(const Forest& forest, const Plan& plan);  // kept with the forest
     LeafBoxes boxes;
     std::optional<TreeGrids> grids;
     Goals goals;

@@ -31,8 +31,9 @@ void Forest::finish() {
         if (feature[node] >= 0) user_node[at[split[node]]++] = node;
 
     number_slots();
+    cache = std::make_shared<Cache>();
 
-    score_size = 0.0;
+    double score_size = 0.0;  // how large a sum of scores can be
     for (double base : base_score) score_size = std::max(score_size, std::abs(base));
     for (std::int32_t tree = 0; tree < n_trees(); ++tree) {
         double largest = 0.0;
@@ -41,7 +42,7 @@ void Forest::finish() {
             largest = std::max(largest, std::abs(leaf_value[i]));
         score_size += largest;
     }
-    score_size /= divisor;
+    tolerance = (has_float32_sum ? 1e-6 * std::sqrt(n_trees()) : 1e-9) * score_size / divisor;
 }
 
 void Forest::number_slots() {
@@ -70,13 +71,23 @@ std::int32_t Forest::code(std::int32_t f, double value) const {
     return static_cast<std::int32_t>(std::lower_bound(begin, end, seen(value)) - begin);
 }
 
-void Forest::scores_of_leaves(const std::int32_t* leaves, double* scores) const {
-    for (std::int32_t k = 0; k < n_outputs; ++k) scores[k] = base_score[k];
-    for (std::int32_t tree = 0; tree < n_trees(); ++tree) {
-        const double* value = &leaf_value[static_cast<std::size_t>(leaves[tree]) * n_outputs];
-        for (std::int32_t k = 0; k < n_outputs; ++k) scores[k] += value[k];
+namespace {
+
+template <class Number>
+void add_up(const Forest& forest, const std::int32_t* leaves, double* scores) {
+    for (std::int32_t k = 0; k < forest.n_outputs; ++k) {
+        Number sum = static_cast<Number>(forest.base_score[k]);
+        for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
+            sum += static_cast<Number>(forest.leaf_value[static_cast<std::size_t>(leaves[tree]) * forest.n_outputs + k]);
+        scores[k] = static_cast<double>(sum) / forest.divisor;
     }
-    for (std::int32_t k = 0; k < n_outputs; ++k) scores[k] /= divisor;
+}
+
+}  // namespace
+
+void Forest::scores_of_leaves(const std::int32_t* leaves, double* scores) const {
+    if (has_float32_sum) add_up<float>(*this, leaves, scores);
+    else add_up<double>(*this, leaves, scores);
 }
 
 std::int32_t Forest::decide(const double* scores) const {

@@ -5,7 +5,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <span>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 namespace treefocus {
@@ -13,6 +14,12 @@ namespace treefocus {
 enum class Decision { argmax = 0, above = 1, at_least = 2 };
 
 constexpr std::int32_t kMissing = -1;  // the code of a missing value
+
+// A place for what a kernel derives from a forest and wants to keep; the kernel knows what it is.
+struct Cache {
+    std::mutex mutex;
+    std::shared_ptr<const void> exact;
+};
 
 struct Forest {
     // As given.
@@ -29,6 +36,7 @@ struct Forest {
     double divisor = 1.0, cut = 0.0;
     Decision decision = Decision::argmax;
     bool is_float32 = false;                // inputs are compared after a cast to float
+    bool has_float32_sum = false;           // scores are added up in float
 
     // Derived by finish().
     std::vector<std::int32_t> code_split;   // (n_nodes,) split within its feature: go left if code <= code_split
@@ -41,7 +49,8 @@ struct Forest {
     std::vector<std::uint8_t> slot_left;    // (n_slots,) where a missing value goes
     std::vector<std::int32_t> user_start;   // (n_thresholds + 1,) nodes that use a threshold
     std::vector<std::int32_t> user_node;
-    double score_size = 0.0;                // how large a sum of scores can be, for rounding tolerances
+    std::shared_ptr<Cache> cache;           // what other kernels derive, once
+    double tolerance = 0.0;                 // how far rounding can move a score, with room to spare
 
     std::int32_t n_nodes() const { return static_cast<std::int32_t>(feature.size()); }
     std::int32_t n_trees() const { return static_cast<std::int32_t>(tree_start.size()) - 1; }

@@ -16,7 +16,7 @@ void ScoreTest::sort(const Forest& forest) {
 }
 
 Goals::Goals(const Forest& forest) : n_classes_(forest.n_classes), tests_(static_cast<std::size_t>(n_classes_) * n_classes_) {
-    const double tolerance = 1e-9 * forest.score_size * forest.divisor;
+    const double tolerance = forest.tolerance * forest.divisor;
     const std::int32_t outputs = forest.n_outputs;
     for (std::int32_t to = 0; to < n_classes_; ++to)
         for (std::int32_t from = 0; from < n_classes_; ++from) {

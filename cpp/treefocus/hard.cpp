@@ -15,7 +15,7 @@ void hard_scores(const Forest& forest, const double* rows, std::int64_t n, doubl
                 leaves[tree] = forest.leaf_below(forest.tree_start[tree], codes.data());
             forest.scores_of_leaves(leaves.data(), scores + i * k);
         }
-    });
+    }, true);
 }
 
 // A walker remembers the leaf of every tree. When a feature crosses a threshold, only the nodes that use it can turn,
@@ -24,7 +24,7 @@ void hard_scores(const Forest& forest, const double* rows, std::int64_t n, doubl
 
 Walker::Walker(const Forest& forest)
     : forest_(forest), codes_(forest.n_features), leaves_(forest.n_trees()), scores_(forest.n_outputs),
-      tolerance_(1e-9 * std::max(forest.score_size, 1e-300)) {}
+      tolerance_(std::max(forest.tolerance, 1e-300)) {}
 
 void Walker::place(const double* point) {
     for (std::int32_t f = 0; f < forest_.n_features; ++f) codes_[f] = forest_.code(f, point[f]);

@@ -33,11 +33,18 @@ struct Control {
     std::function<bool(std::int64_t done)> poll;  // called every 50 ms by the calling thread; true asks to stop
 };
 
-// Calls work(begin, end) for chunks that cover 0 .. n, on n_threads threads.
+// Calls work(begin, end) for chunks that cover 0 .. n, on n_threads threads. Chunks that take next to no time (is_short)
+// are not worth a thread if there is only one.
 template <class Work>
-void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& control, const Work& work) {
+void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& control, const Work& work,
+                  bool is_short = false) {
     const std::int64_t n_chunks = (n + chunk - 1) / chunk;
     if (n_chunks == 0) return;
+    if (n_chunks == 1 && is_short) {
+        work(0, n);
+        control.done += n;
+        return;
+    }
     std::atomic<std::int64_t> next{0};
     std::mutex mutex;
     std::condition_variable finished;

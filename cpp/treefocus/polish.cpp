@@ -154,14 +154,14 @@ private:
 
 void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Batch& batch,
             bool with_trades, double* points, int n_threads, Control& control) {
-    const LeafBoxes boxes(forest);
+    const auto shared = ExactShared::of(forest, Plan(forest, Limits{}, n_threads));
     const std::int32_t d = forest.n_features;
     parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
         if (std::all_of(points + row * d, points + (row + 1) * d, [](double v) { return std::isnan(v); })) return;
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         if (choices.is_empty) return;
-        Polisher(forest, boxes, norms, choices, control).run(batch.origin[row], batch.target[row], with_trades,
+        Polisher(forest, shared->boxes, norms, choices, control).run(batch.origin[row], batch.target[row], with_trades,
                                                                 points + row * d);
     });
 }

@@ -190,7 +190,7 @@ void soft_loss(const Forest& forest, const SoftForest& soft, const double* z, co
                 for (std::int32_t f = 0; f < d; ++f) gradient[(first + l) * d + f] = block.gradient[f * kLanes + l];
             }
         }
-    });
+    }, true);
 }
 
 }  // namespace treefocus

@@ -13,13 +13,13 @@ from treefocus.explainer import Explainer, explain
 from treefocus.explanation import Change, Explanation, Explanations
 from treefocus.forest import Forest
 from treefocus.schema import Feature, Schema
-from treefocus.search import Auto, Exact, Focus, Status
+from treefocus.search import Auto, Dace, Exact, FeatureTweaking, Focus, RandomPerturbation, Status
 
 __version__ = version("treefocus")
 
 __all__ = [
-    "Auto", "Change", "Chebyshev", "Cosine", "Decreasing", "Distance", "Euclidean", "Exact", "Explainer", "Explanation",
-    "Explanations", "Feature", "FewestFeatures", "Fixed", "Focus", "Forest", "Increasing", "InvalidInput",
-    "Mahalanobis", "Manhattan", "ModelMismatch", "Range", "Schema", "Status", "TreefocusError", "UnsupportedModel",
-    "explain", "load_forest", "verify",
+    "Auto", "Change", "Chebyshev", "Cosine", "Dace", "Decreasing", "Distance", "Euclidean", "Exact", "Explainer",
+    "Explanation", "Explanations", "Feature", "FeatureTweaking", "FewestFeatures", "Fixed", "Focus", "Forest",
+    "Increasing", "InvalidInput", "Mahalanobis", "Manhattan", "ModelMismatch", "RandomPerturbation", "Range",
+    "Schema", "Status", "TreefocusError", "UnsupportedModel", "explain", "load_forest", "verify",
 ]  # fmt: skip

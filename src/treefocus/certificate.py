@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -35,7 +35,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats, Forest
 from treefocus.kernels.inputs import Batch, Metric
 from treefocus.problem import Problem
-from treefocus.search.base import Incumbent, Run, Status
+from treefocus.search.base import Incumbent, Limits, Run, Status
 from treefocus.search.exact import Exact
 
 FORMAT = "treefocus-certificate-1"
@@ -67,27 +67,33 @@ class Verification:
 
 
 def certify(
-    problem: Problem, row: int, point: Floats | None, distance: float, lower_bound: float, status: Status
+    problem: Problem,
+    point: Floats | None,
+    distance: float | None,
+    lower_bound: float,
+    status: Status,
+    limits: Limits | None = None,
 ) -> dict[str, Any]:
-    """The certificate of one row of a problem."""
+    """The certificate of a problem of one row."""
     batch = problem.batch
     record: dict[str, Any] = {
         "format": FORMAT,
         "version": version("treefocus"),
         "forest": fingerprint(problem.forest),
-        "row": _numbers(batch.rows[row]),
-        "low": _numbers(batch.low[row]),
-        "high": _numbers(batch.high[row]),
+        "row": _numbers(batch.rows[0]),
+        "low": _numbers(batch.low[0]),
+        "high": _numbers(batch.high[0]),
         "offset": _numbers(batch.offset),
         "scale": _numbers(batch.scale),
         "grain": batch.grain.tolist(),
-        "leave": int(batch.origin[row]),
-        "reach": int(batch.target[row]),
+        "leave": int(batch.origin[0]),
+        "reach": int(batch.target[0]),
         "distance_function": _distance_record(problem.distance),
         "status": status.name,
         "point": None if point is None else _numbers(point),
-        "distance": None if point is None else float(distance),
+        "distance": distance,
         "lower_bound": _number(lower_bound),
+        "limits": None if limits is None else asdict(limits),
     }
     return record | {"fingerprint": _digest(record)}
 
@@ -131,7 +137,10 @@ def fingerprint(forest: Forest) -> str:
     for array in arrays:
         digest.update(str((array.dtype.str, array.shape)).encode())
         digest.update(np.ascontiguousarray(array).tobytes())
-    rest = (forest.classes.tolist(), forest.n_features, forest.divisor, forest.decision, forest.cut, forest.input_dtype)
+    rest = (
+        forest.classes.tolist(), forest.n_features, forest.divisor, forest.decision, forest.cut,
+        forest.input_dtype, forest.score_dtype,
+    )  # fmt: skip
     digest.update(repr(rest).encode())
     return digest.hexdigest()
 

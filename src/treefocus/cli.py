@@ -22,6 +22,7 @@ from treefocus.adapters import load_forest, translate
 from treefocus.certificate import verify as check_certificate
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import InvalidInput, TreefocusError, reject
+from treefocus.evaluation.commands import register
 from treefocus.explainer import Explainer
 from treefocus.explanation import Explanations
 from treefocus.forest import Forest, read_json
@@ -273,6 +274,9 @@ def verify(
     typer.echo(checked.to_text())
     if not checked.holds:
         raise typer.Exit(1)
+
+
+register(app)
 
 
 def _report(found: Explanations, output: Path | None) -> None:

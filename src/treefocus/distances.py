@@ -43,7 +43,7 @@ class Distance(ABC):
 
     @property
     def norms(self) -> Norms | None:
-        """The distance as a sum of norms, which polish and the exact search take apart by feature; None if it is none."""
+        """The distance as a sum of norms, which polish and the exact search take apart by feature, if it is one."""
         return None
 
     def __add__(self, other: Distance) -> Distance:
@@ -62,13 +62,7 @@ class _Weighted(Distance):
     weights: Sequence[float] | Floats | None = None
 
     def fitted(self, n_features: int, data: Floats | None) -> Distance:
-        name = f"{type(self).__name__}.weights"
-        weights = np.ones(n_features) if self.weights is None else np.asarray(self.weights, np.float64)
-        if weights.shape != (n_features,):
-            reject(name, f"one number a feature ({n_features})", f"shape {weights.shape}")
-        if not (np.isfinite(weights).all() and (weights > 0).all()):
-            reject(name, "finite numbers above 0", weights.min())
-        return replace(self, weights=np.ascontiguousarray(weights))
+        return replace(self, weights=_weights(self, n_features))
 
     @property
     def w(self) -> Floats:
@@ -89,11 +83,11 @@ class Euclidean(_Weighted):
     """sqrt(sum of w (y - z)^2)."""
 
     def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
-        return np.sqrt((self.w * _delta(z, y) ** 2).sum(axis=1))
+        return np.asarray(np.sqrt((self.w * _delta(z, y) ** 2).sum(axis=1)))
 
     def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         delta = _delta(z, y)
-        return self.w * delta / np.sqrt((self.w * delta**2).sum(axis=1, keepdims=True) + _SMOOTH)
+        return np.asarray(self.w * delta / np.sqrt((self.w * delta**2).sum(axis=1, keepdims=True) + _SMOOTH))
 
     @property
     def compiled(self) -> CompiledDistance:  # noqa: D102
@@ -131,7 +125,8 @@ class Chebyshev(_Weighted):
     def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         moved = self.w * np.abs(_delta(z, y))
         is_largest = (moved == moved.max(axis=1, keepdims=True)) & (moved > 0)
-        return self.w * np.sign(_delta(z, y)) * is_largest / np.maximum(is_largest.sum(axis=1, keepdims=True), 1)
+        n_largest = np.maximum(is_largest.sum(axis=1, keepdims=True), 1)
+        return np.asarray(self.w * np.sign(_delta(z, y)) * is_largest / n_largest)
 
     @property
     def norms(self) -> Norms:  # noqa: D102
@@ -139,7 +134,7 @@ class Chebyshev(_Weighted):
 
 
 class FewestFeatures(_Weighted):
-    """Sum of w over the features that change at all (the "L0 norm"); its gradient is 0, so FOCUS only finds, Exact minimises."""
+    """Sum of w over the features that change at all (the "L0 norm"). It has no slope: FOCUS finds, Exact minimises."""
 
     def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         return np.asarray((self.w * (_delta(z, y) != 0)).sum(axis=1))
@@ -189,35 +184,45 @@ class Mahalanobis(Distance):
     inverse: Floats | None = None
 
     def fitted(self, n_features: int, data: Floats | None) -> Distance:  # noqa: D102
-        covariance = self.covariance
+        covariance, is_constant = self.covariance, np.zeros(n_features, bool)
         if covariance is None:
             if data is None:
                 raise InvalidInput("Mahalanobis needs data= for its covariance, or Mahalanobis(covariance=...).")
-            covariance = np.cov(data[~np.isnan(data).any(axis=1)].T, bias=True).reshape(n_features, n_features)
+            known = data[~np.isnan(data).any(axis=1)]
+            if not len(known):
+                raise InvalidInput("Mahalanobis needs a row of data without missing values for its covariance.")
+            covariance = np.cov(known.T, bias=True).reshape(n_features, n_features)
+            is_constant = np.ptp(known, axis=0) == 0
         covariance = np.array(covariance, np.float64)
         if covariance.shape != (n_features, n_features):
             reject("Mahalanobis.covariance", f"({n_features}, {n_features})", covariance.shape)
-        if not np.allclose(covariance, covariance.T) or np.linalg.eigvalsh(covariance).min() < -1e-9:
+        variance = np.diag(covariance).copy()
+        variance[is_constant] = 0.0  # rounding leaves a constant column a tiny variance
+        size = np.sqrt(np.where(variance > 0, variance, 1.0))
+        correlation = covariance / np.outer(size, size)  # so that the limits below do not depend on units
+        if not np.allclose(correlation, correlation.T) or np.linalg.eigvalsh(correlation).min() < -1e-9:
             reject("Mahalanobis.covariance", "symmetric and positive semidefinite", "another matrix")
-        flat = np.flatnonzero(np.diag(covariance) <= 0)
-        covariance[flat, flat] = 1.0
-        if np.linalg.cond(covariance) > 1e12:  # columns that determine each other
-            covariance += 1e-8 * np.trace(covariance) / n_features * np.eye(n_features)
-        weights = Euclidean(self.weights).fitted(n_features, data).w  # type: ignore[attr-defined]
-        inverse = np.linalg.inv(covariance) * np.sqrt(np.outer(weights, weights))
+        flat = np.flatnonzero(variance <= 0)
+        correlation[flat, :] = correlation[:, flat] = 0.0
+        correlation[flat, flat] = 1.0
+        if np.linalg.cond(correlation) > 1e12:  # columns that determine each other
+            correlation += 1e-8 * np.eye(n_features)
+        weights = _weights(self, n_features)
+        inverse = np.linalg.inv(correlation) / np.outer(size, size) * np.sqrt(np.outer(weights, weights))
         return replace(self, inverse=np.ascontiguousarray((inverse + inverse.T) / 2))
 
     def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         delta = _delta(z, y)
         square = np.maximum(np.einsum("nf,fg,ng->n", delta, self._inverse, delta), 0.0)
-        return square if self.squared else np.sqrt(square)
+        return np.asarray(square if self.squared else np.sqrt(square))
 
     def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         delta = _delta(z, y)
         slope = (delta + _SMOOTH) @ self._inverse
         if self.squared:
-            return 2.0 * slope
-        return slope / np.sqrt(np.maximum((delta * slope).sum(axis=1, keepdims=True), 0.0) + _SMOOTH)
+            return np.asarray(2.0 * slope)
+        square = np.maximum((delta * slope).sum(axis=1, keepdims=True), 0.0)
+        return np.asarray(slope / np.sqrt(square + _SMOOTH))
 
     @property
     def _inverse(self) -> Floats:
@@ -247,7 +252,7 @@ class Sum(Distance):
         return Sum(tuple((factor, part.fitted(n_features, data)) for factor, part in self.parts))
 
     @property
-    def norms(self) -> Norms | None:  # noqa: D102
+    def norms(self) -> Norms | None:
         """Norms add up, except that two Euclidean parts of different shape are no one square root."""
         total = None
         for factor, part in self.parts:
@@ -290,13 +295,26 @@ def as_distance(distance: Any) -> Distance:
         return distance
     if isinstance(distance, str) and distance in NAMED:
         return NAMED[distance]
-    if callable(getattr(distance, "value", None)) and callable(getattr(distance, "gradient", None)):
+    has_both = callable(getattr(distance, "value", None)) and callable(getattr(distance, "gradient", None))
+    if has_both and not isinstance(distance, type):
         return UserDistance(distance)
     reject("distance", f"one of {', '.join(NAMED)}, or an object with value and gradient", repr(distance))
 
 
 def _parts(distance: Distance) -> tuple[tuple[float, Distance], ...]:
     return distance.parts if isinstance(distance, Sum) else ((1.0, distance),)
+
+
+def _weights(owner: _Weighted | Mahalanobis, n_features: int) -> Floats:
+    """(n_features,) the distance's weights, 1 where none are given."""
+    name = f"{type(owner).__name__}.weights"
+    weights = np.ones(n_features) if owner.weights is None else np.ascontiguousarray(owner.weights, np.float64)
+    if weights.shape != (n_features,):
+        reject(name, f"one number a feature ({n_features})", f"shape {np.asarray(owner.weights).shape}")
+    bad = weights[~(np.isfinite(weights) & (weights > 0))]
+    if bad.size:
+        reject(name, "finite numbers above 0", bad[0])
+    return weights
 
 
 def _delta(z: Floats, y: Floats) -> Floats:

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -20,7 +21,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
 from treefocus.forest import Floats
 from treefocus.grid import as_input
-from treefocus.problem import Problem, Space
+from treefocus.problem import Examples, Problem, Space
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
@@ -66,7 +67,9 @@ class Explainer:
         self._integer = np.array([feature.kind == "integer" for feature in self.schema.features])
         if table is not None:
             self._integer |= table.grain == INTEGER
-        self._examples = None if known is None else _spread_out(known[~np.isnan(known).any(axis=1)])
+        self._examples = (
+            None if known is None else Examples.of(self.forest, _spread_out(known[~np.isnan(known).any(axis=1)]))
+        )
 
     def explain(
         self,
@@ -106,10 +109,12 @@ class Explainer:
         readable = np.isfinite(as_input(values, self.forest.input_dtype)) | is_missing
         is_readable = np.asarray(readable.all(axis=1))
         grain = np.where(self._integer, INTEGER, table.grain).astype(np.int8)
+        low, high = table.limits
+        space = replace(self.space, low=np.maximum(self.space.low, low), high=np.minimum(self.space.high, high))
         problem = Problem.ask(
             self.forest,
             np.where(is_readable[:, None], values, 0.0),
-            space=self.space,
+            space=space,
             distance=self.distance,
             constraints=self.constraints,
             schema=self.schema,
@@ -227,7 +232,7 @@ def _checked(table: Table, parameter: str, n_features: int, wanted: tuple[str, .
 def _merged(outcome: Outcome, rows: NDArray[np.intp], found: Outcome) -> Outcome:
     outcome.points[rows], outcome.distance[rows] = found.points, found.distance
     outcome.lower_bound[rows], outcome.status[rows] = found.lower_bound, found.status
-    return Outcome(outcome.points, outcome.distance, outcome.lower_bound, outcome.status, found.history)
+    return Outcome(outcome.points, outcome.distance, outcome.lower_bound, outcome.status, found.history, found.limits)
 
 
 def _spread_out(examples: Floats) -> Floats:

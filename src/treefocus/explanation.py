@@ -12,12 +12,13 @@ from typing import Any, overload
 import numpy as np
 
 from treefocus.certificate import certify
+from treefocus.errors import InvalidInput
 from treefocus.forest import Bools, Floats
 from treefocus.problem import Problem
 from treefocus.render import text
 from treefocus.render.plot import change_bars
 from treefocus.schema import FLOAT32, INTEGER, Schema
-from treefocus.search.base import History, Outcome, Status
+from treefocus.search.base import History, Limits, Outcome, Status
 from treefocus.tables import Table
 
 FORMAT = "treefocus-explanations-1"
@@ -60,7 +61,8 @@ class Explanation:
     distance: float | None
     lower_bound: float
     distance_name: str
-    problem: Problem  # the question it answers, of this row alone
+    problem: Problem | None = None  # the question it answers, of this row alone
+    limits: Limits | None = None  # of the search that proved it
 
     @property
     def gap(self) -> float | None:
@@ -77,8 +79,10 @@ class Explanation:
 
     def certificate(self) -> dict[str, Any]:
         """The answer with all that is needed to check it, for `json.dump` and `treefocus verify`."""
-        distance = float("nan") if self.distance is None else self.distance
-        return certify(self.problem, 0, self.counterfactual, distance, self.lower_bound, self.status)
+        if self.problem is None:
+            raise InvalidInput("This explanation does not know its question, so there is nothing to certify.")
+        point, bound = self.counterfactual, self.lower_bound
+        return certify(self.problem, point, self.distance, bound, self.status, self.limits)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values for JSON."""
@@ -148,6 +152,7 @@ class Explanations:
             lower_bound=float(self.lower_bound[i]),
             distance_name=self.distance_name,
             problem=self.problem.subset(np.array([i])),
+            limits=self.found.limits,
         )
 
     def _changes(self, i: int) -> tuple[Change, ...]:

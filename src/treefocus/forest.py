@@ -35,8 +35,8 @@ _DTYPES = ("float32", "float64")
 class Forest:
     """A trained tree ensemble.
 
-    scores(x) = (base_score + sum over trees, in order, of leaf_value[leaf of x]) / divisor, in float64, which is
-    what the source library's own prediction adds up. The class comes out of the scores by `decision`:
+    scores(x) = (base_score + sum over trees, in order, of leaf_value[leaf of x]) / divisor, in `score_dtype`,
+    which is what the source library's own prediction adds up. The class comes out of the scores by `decision`:
 
     - "argmax": the first of the largest scores (n_outputs = n_classes);
     - "above" / "at_least": class 1 if the single score is > / >= `cut`, else class 0.
@@ -59,6 +59,7 @@ class Forest:
     decision: Decision = "argmax"
     cut: float = 0.0
     input_dtype: InputDtype = "float64"
+    score_dtype: InputDtype = "float64"  # in which the sum is taken
     takes_missing: bool = False
     feature_names: tuple[str, ...] | None = None
     tree_weight: Floats | None = None  # (n_trees,) the paper's omega, where trees vote with a weight
@@ -162,6 +163,8 @@ class Forest:
             reject("Forest.decision", f"one of {_DECISIONS}", repr(self.decision))
         if self.input_dtype not in _DTYPES:
             reject("Forest.input_dtype", f"one of {_DTYPES}", repr(self.input_dtype))
+        if self.score_dtype not in _DTYPES:
+            reject("Forest.score_dtype", f"one of {_DTYPES}", repr(self.score_dtype))
         wanted = self.n_classes if self.decision == "argmax" else 1
         if self.n_outputs != wanted or self.base_score.shape != (wanted,):
             reject("Forest.leaf_value and base_score", f"{wanted} wide for {self.decision!r}", self.n_outputs)

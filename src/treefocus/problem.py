@@ -16,7 +16,7 @@ from treefocus import kernels
 from treefocus.constraints import Constraint
 from treefocus.distances import Distance
 from treefocus.errors import InvalidInput, reject
-from treefocus.forest import Bools, Floats, Forest
+from treefocus.forest import Bools, Floats, Forest, Ints
 from treefocus.kernels.inputs import Batch
 from treefocus.schema import INTEGER, Schema
 from treefocus.targets import as_targets
@@ -40,9 +40,13 @@ class Space:
         if scale is None:
             return cls(np.zeros(n_features), np.ones(n_features), low, high)
         if not isinstance(scale, str):
-            sizes = np.broadcast_to(np.asarray(scale, np.float64), (n_features,)).copy()
-            if not (np.isfinite(sizes).all() and (sizes > 0).all()):
-                reject("scale", "finite numbers above 0", sizes.min())
+            try:
+                sizes = np.broadcast_to(np.asarray(scale, np.float64), (n_features,)).copy()
+            except (TypeError, ValueError):
+                reject("scale", f"a number, or one a feature ({n_features})", repr(scale))
+            bad = sizes[~(np.isfinite(sizes) & (sizes > 0))]
+            if bad.size:
+                reject("scale", "finite numbers above 0", bad[0])
             return cls(np.zeros(n_features), sizes, low, high)
         if scale not in SCALES:
             reject("scale", f"one of {SCALES}, None or an array", repr(scale))
@@ -83,13 +87,26 @@ def _bounds(bounds: Any, data: Floats | None, n_features: int) -> tuple[Floats, 
 
 
 @dataclass(frozen=True, eq=False)
+class Examples:
+    """Training rows and what the forest says of them."""
+
+    rows: Floats  # (n_examples, n_features)
+    answer: Ints  # (n_examples,)
+
+    @classmethod
+    def of(cls, forest: Forest, rows: Floats) -> Examples:
+        """The rows with their predicted classes."""
+        return cls(rows, kernels.predict(forest, rows))
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Everything a search strategy may know."""
 
     forest: Forest
     batch: Batch
     distance: Distance
-    examples: Floats | None = None  # (n_examples, n_features) training rows, to start from
+    examples: Examples | None = None  # training rows, to start from
 
     @classmethod
     def ask(
@@ -103,7 +120,7 @@ class Problem:
         schema: Schema,
         grain: NDArray[np.int8],
         target: Any,
-        examples: Floats | None = None,
+        examples: Examples | None = None,
     ) -> Problem:
         """Put the question for these rows. A value outside the domain may stay; if it moves, towards the domain."""
         known = np.where(np.isnan(rows), 0.0, rows)
@@ -137,7 +154,8 @@ class Problem:
 
     def distance_to(self, points: Floats) -> Floats:
         """(n_rows,) what each point costs."""
-        return self.distance.value(self.batch.start, self.batch.to_z(points))
+        with np.errstate(over="ignore"):  # of a value near the end of float64: as far as can be
+            return self.distance.value(self.batch.start, self.batch.to_z(points))
 
     def subset(self, chosen: NDArray[np.intp]) -> Problem:
         """The same question for some of the rows."""

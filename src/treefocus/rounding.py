@@ -43,6 +43,8 @@ def shortest(value: Floats, low: Floats, high: Floats, tolerance: Floats, is_flo
     exponent = np.zeros(len(value), np.int64)
     exponent[left] = np.floor(np.log10(np.abs(value[left])))
     for digits in range(1, _DIGITS + 1):
+        if not left.size:
+            break
         for rounded in (np.rint, np.floor, np.ceil):
             step = exponent[left] - digits + 1
             power = _POWERS[np.minimum(np.abs(step), len(_POWERS) - 1)]

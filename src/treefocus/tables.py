@@ -37,7 +37,7 @@ class Table:
         if self.names is None:
             dtype = self.native.dtype
             if np.issubdtype(dtype, np.floating):
-                return values.astype(dtype)
+                return values.astype(np.float32 if dtype == np.float16 else dtype)  # float16 could not hold the answer
             return values.astype(dtype) if np.isfinite(values).all() else values
         if isinstance(self.native, _Columns):
             return values
@@ -50,6 +50,18 @@ class Table:
             for j, (name, dtype) in enumerate(frame.schema.items())
         ]
         return nw.concat([column.to_frame() for column in columns], how="horizontal").to_native()
+
+    @property
+    def limits(self) -> tuple[Floats, Floats]:
+        """(n_columns,) the smallest and the largest value that a column of its dtype holds."""
+        if isinstance(self.native, _Columns):
+            dtypes = ["float64"] * self.values.shape[1]
+        elif self.names is None:
+            dtypes = [str(self.native.dtype)] * self.values.shape[1]
+        else:
+            dtypes = [str(dtype).lower() for dtype in nw.from_native(self.native, eager_only=True).schema.values()]
+        limits = np.array([_limits_of(dtype) for dtype in dtypes], np.float64).reshape(-1, 2)
+        return limits[:, 0], limits[:, 1]
 
     def select(self, names: Sequence[str]) -> Table:
         """The same rows with only these columns, in this order; for tables with names."""
@@ -163,7 +175,7 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str) -> Table:
         values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
         if dtype == nw.Boolean or dtype.is_integer():
             grain[j] = INTEGER
-        elif dtype == nw.Float32:
+        elif str(dtype) in ("Float32", "Float16"):
             grain[j] = FLOAT32
     return Table(values, tuple(str(name) for name in frame.columns), grain, native)
 
@@ -174,6 +186,19 @@ def _grain_of(dtype: np.dtype[Any]) -> int:
     return FLOAT32 if dtype in (np.float32, np.float16) else ANY_FLOAT
 
 
+def _limits_of(dtype: str) -> tuple[float, float]:
+    if dtype.startswith("bool"):
+        return 0, 1
+    if "int" not in dtype:
+        return -np.inf, np.inf
+    low, high = (
+        (0, 2 ** int(dtype[4:]) - 1)
+        if dtype[0] == "u"
+        else (-(2 ** (int(dtype[3:]) - 1)), 2 ** (int(dtype[3:]) - 1) - 1)
+    )
+    return max(low, -(2**53)), min(high, 2**53)  # float64 does not hold every whole number beyond
+
+
 def _pandas_like(native: Any, values: Floats) -> Any:
     columns = {}
     for j, name in enumerate(native.columns):
@@ -182,7 +207,7 @@ def _pandas_like(native: Any, values: Floats) -> Any:
         is_plain_integer = getattr(dtype, "kind", "") in "iub" and isinstance(dtype, np.dtype)
         if is_plain_integer and np.isnan(values[:, j]).any():
             dtype = "boolean" if dtype.kind == "b" else "Int64"
-        columns[name] = column.astype(dtype)
+        columns[name] = column.astype("float32" if dtype == np.float16 else dtype)
     return type(native)(columns, index=native.index)
 
 

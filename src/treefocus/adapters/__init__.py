@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ __all__ = ["Source", "load_forest", "translate"]
 
 # The top-level package of a model's class -> the adapter that knows it. An adapter has SUPPORTED, a tuple of classes,
 # and to_forest(model).
-_ADAPTERS = {"sklearn": "treefocus.adapters.sklearn"}
+_ADAPTERS = {"sklearn": "treefocus.adapters.sklearn", "xgboost": "treefocus.adapters.xgboost"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ def translate(model: Any) -> Source:
 
 
 def supported() -> list[str]:
-    """The names of all model classes that can be explained."""
-    names = [kind.__name__ for adapter in _ADAPTERS.values() for kind in import_module(adapter).SUPPORTED]
+    """The names of all model classes that can be explained, of the libraries that are installed."""
+    names = []
+    for library, adapter in _ADAPTERS.items():
+        if find_spec(library) is not None:
+            names += [kind.__name__ for kind in import_module(adapter).SUPPORTED]
     return [*names, "treefocus.Forest"]

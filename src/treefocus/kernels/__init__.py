@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,9 +32,9 @@ _compiled: WeakKeyDictionary[Forest, _core.Forest] = WeakKeyDictionary()
 def n_threads(n_jobs: int | None) -> int:
     """How many threads to use: `n_jobs`, -1 for all cores, None for OMP_NUM_THREADS or else all cores."""
     if n_jobs is not None and n_jobs != -1:
-        if n_jobs < 1:
+        if not isinstance(n_jobs, Integral) or n_jobs < 1:
             reject("n_jobs", "None, -1 or at least 1", n_jobs)
-        return n_jobs
+        return int(n_jobs)
     asked = os.environ.get("OMP_NUM_THREADS", "") if n_jobs is None else ""
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -67,6 +68,7 @@ def compiled(forest: Forest) -> _core.Forest:
             forest.cut,
             _DECISION[forest.decision],
             forest.input_dtype == "float32",
+            forest.score_dtype == "float32",
         )
     return _compiled[forest]
 
@@ -153,12 +155,15 @@ def exact(
     proof[np.isfinite(distances)] = BOUNDED
     boxes = np.zeros(n_rows, np.int64)
     grid = grid_of(forest)
-    is_norm = isinstance(distance, Norms)
-    coupled = CompiledDistance(Metric.EUCLIDEAN, np.ones(n_features), np.zeros((0, 0))) if is_norm else distance
+    norms, coupled = None, CompiledDistance(Metric.EUCLIDEAN, np.ones(n_features), np.zeros((0, 0)))
+    if isinstance(distance, Norms):
+        norms = distance.weights
+    else:
+        coupled = distance
     is_interrupted = False
     try:
         _core.exact(
-            compiled(forest), grid.low, grid.high, distance.weights if is_norm else None,
+            compiled(forest), grid.low, grid.high, norms,
             int(coupled.metric), coupled.weight, coupled.inverse, seconds, node_limit, memory,
             batch.rows, batch.low, batch.high, batch.offset, batch.scale, batch.grain, batch.origin, batch.target,
             points, distances, bound, proof, boxes, n_threads(n_jobs), progress,

@@ -24,6 +24,7 @@ class Forest:
         cut: float,
         decision: int,
         is_float32: bool,
+        has_float32_sum: bool,
     ) -> None: ...
 
 def hard_scores(forest: Forest, rows: _Array, scores: _Array, n_threads: int) -> None: ...

@@ -81,7 +81,7 @@ class Batch:
 
     def is_flipped(self, predicted: Ints) -> NDArray[np.bool_]:
         """(n_rows,) whether these predictions are what is asked for."""
-        return np.where(self.target >= 0, predicted == self.target, predicted != self.origin)
+        return np.asarray(np.where(self.target >= 0, predicted == self.target, predicted != self.origin))
 
     def is_allowed(self, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether every value lies in its box."""

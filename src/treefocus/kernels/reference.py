@@ -43,18 +43,18 @@ def leaves(forest: Forest, rows: Floats) -> Ints:
 
 def hard_scores(forest: Forest, rows: Floats) -> Floats:
     """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
-    scores = np.tile(forest.base_score, (len(rows), 1))
+    scores = np.tile(forest.base_score, (len(rows), 1)).astype(forest.score_dtype)
     for leaf in leaves(forest, rows).T:
-        scores += forest.leaf_value[leaf]
-    return scores / forest.divisor
+        scores += forest.leaf_value[leaf].astype(forest.score_dtype)
+    return scores.astype(np.float64) / forest.divisor
 
 
 def decide(forest: Forest, scores: Floats) -> Ints:
     """(n_rows,) the class that comes out of the scores."""
     if forest.decision == "argmax":
-        return np.argmax(scores, axis=1).astype(np.int32)
+        return np.asarray(np.argmax(scores, axis=1), dtype=np.int32)
     above = scores[:, 0] > forest.cut if forest.decision == "above" else scores[:, 0] >= forest.cut
-    return above.astype(np.int32)
+    return np.asarray(above, dtype=np.int32)
 
 
 def predict(forest: Forest, rows: Floats) -> Ints:

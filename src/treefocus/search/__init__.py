@@ -7,12 +7,21 @@ from typing import Any
 from treefocus.errors import reject
 from treefocus.search.auto import Auto
 from treefocus.search.base import History, Outcome, Run, Status, Strategy
+from treefocus.search.dace import Dace
 from treefocus.search.exact import Exact
+from treefocus.search.feature_tweaking import FeatureTweaking
 from treefocus.search.focus import Focus
+from treefocus.search.random_perturbation import RandomPerturbation
 
-__all__ = ["NAMED", "Auto", "Exact", "Focus", "History", "Outcome", "Run", "Status", "Strategy", "as_strategy"]
+__all__ = [
+    "NAMED", "Auto", "Dace", "Exact", "FeatureTweaking", "Focus", "History", "Outcome", "RandomPerturbation", "Run",
+    "Status", "Strategy", "as_strategy",
+]  # fmt: skip
 
-NAMED: dict[str, type[Strategy]] = {"auto": Auto, "exact": Exact, "focus": Focus}
+NAMED: dict[str, type[Strategy]] = {
+    "auto": Auto, "exact": Exact, "focus": Focus,
+    "feature_tweaking": FeatureTweaking, "dace": Dace, "random_perturbation": RandomPerturbation,
+}  # fmt: skip
 
 
 def as_strategy(strategy: Any) -> Strategy:

@@ -9,8 +9,8 @@ import numpy as np
 from treefocus.distances import Manhattan
 from treefocus.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
-from treefocus.search.examples import nearest_examples
 from treefocus.search.exact import Exact
+from treefocus.search.examples import nearest_examples
 from treefocus.search.focus import Focus
 from treefocus.search.polish import polished
 
@@ -19,7 +19,7 @@ SEEDS = (
     Focus(sigma=5.0, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False),
     Focus(sigma=20.0, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False),
 )
-SHORT_SEARCH = 1000  # boxes a row that belong to the heuristic part
+SHORT_SEARCH = 4000  # boxes a row that belong to the heuristic part
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,8 @@ class Status(Enum):
 
     OPTIMAL = "the smallest change there is, proven"
     BOUNDED = "a change, with a proven bound on how much smaller one could be"
-    FOUND = "a change; how close to the smallest it is was not asked"
-    INFEASIBLE = "proven: no change that obeys the constraints gets this answer"
+    FOUND = "a change, perhaps not the smallest"
+    INFEASIBLE = "no change that obeys the constraints gets the wanted answer, which is proven"
     NOT_FOUND = "no change was found, and none was ruled out"
     INVALID = "the row cannot be read by the model"
 
@@ -35,7 +36,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """How a search went: after each iteration, the share of rows found and their mean distance (NaN before the first)."""
+    """How a search went: after each iteration, the share of rows found and their mean distance (NaN before any)."""
 
     share_found: Floats  # (n_iterations,)
     mean_distance: Floats  # (n_iterations,)
@@ -51,6 +52,15 @@ class Run:
     progress: Progress | None = None  # hears how many rows are done
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a search was allowed: seconds and boxes a row (None for no limit), bytes for the process."""
+
+    time_limit: float | None
+    node_limit: int | None
+    memory_limit: float
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What a strategy found, row by row."""
@@ -60,6 +70,7 @@ class Outcome:
     lower_bound: Floats  # (n_rows,) proven: no valid point is closer; infinity where none exists
     status: NDArray[np.object_]  # (n_rows,) of Status
     history: History | None = None
+    limits: Limits | None = None  # of a search that proves
 
     @classmethod
     def of_points(
@@ -73,7 +84,9 @@ class Outcome:
         valid = problem.is_valid(points)
         points = np.where(valid[:, None], points, np.nan)
         infeasible = np.zeros(len(points), bool) if is_infeasible is None else is_infeasible
-        status = np.where(valid, Status.FOUND, np.where(infeasible, Status.INFEASIBLE, Status.NOT_FOUND))
+        status = np.full(len(points), Status.NOT_FOUND, dtype=object)
+        status[infeasible] = Status.INFEASIBLE
+        status[valid] = Status.FOUND
         distance = np.where(valid, problem.distance_to(points), np.nan)
         return cls(points, distance, np.where(infeasible, np.inf, 0.0), status, history)
 
@@ -117,5 +130,13 @@ def check_positive(owner: object, *names: str) -> None:
     """Each named parameter must be a finite number above 0."""
     for name in names:
         value = getattr(owner, name)
-        if not (isinstance(value, int | float) and np.isfinite(value) and value > 0):
+        if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0):
             reject(f"{type(owner).__name__}.{name}", "a finite number above 0", value)
+
+
+def check_whole(owner: object, *names: str) -> None:
+    """Each named parameter must be a whole number above 0."""
+    for name in names:
+        value = getattr(owner, name)
+        if not (isinstance(value, Integral) and int(value) > 0):
+            reject(f"{type(owner).__name__}.{name}", "a whole number above 0", value)

@@ -24,12 +24,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from treefocus import kernels
 from treefocus.distances import Mahalanobis
@@ -40,6 +38,9 @@ from treefocus.kernels.inputs import Batch
 from treefocus.problem import Problem
 from treefocus.schema import INTEGER
 from treefocus.search.base import Outcome, Run, Strategy, check_positive
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
 
 _MARGIN = 1e-6  # by how much, as a share of all weights, the wanted class must win: above HiGHS's tolerance
 
@@ -70,7 +71,7 @@ class Dace(Strategy):
         """One program a row and wanted class, the closest answer of a row's programs kept."""
         if problem.examples is None:
             raise InvalidInput("Dace needs data=: the training rows, for its covariance and its outlier factor.")
-        trees = _Trees(problem.forest, finer_grid(problem.forest, problem.examples, self.steps))
+        trees = _Trees(problem.forest, finer_grid(problem.forest, problem.examples.rows, self.steps))
         costs = _Costs.of(problem, self.lambda_, self.examples, run.seed)
         seconds = self.time_limit if run.time_limit is None else min(self.time_limit, run.time_limit)
         points = np.full_like(problem.batch.rows, np.nan)
@@ -82,7 +83,7 @@ class Dace(Strategy):
         return Outcome.of_points(problem, points)
 
 
-def _best(one: Problem, trees: _Trees, costs: _Costs, options: dict[str, float]) -> Floats:
+def _best(one: Problem, trees: _Trees, costs: _Costs, options: dict[str, Any]) -> Floats:
     """(n_features,) the closest of the answers for one row, NaN where there is none."""
     batch, forest = one.batch, one.forest
     best: Floats = np.full(forest.n_features, np.nan)
@@ -210,7 +211,7 @@ class _Costs:
     def of(cls, problem: Problem, lambda_: float, n_examples: int, seed: int) -> _Costs:
         batch, examples = problem.batch, problem.examples
         assert examples is not None
-        z = (examples - batch.offset) / batch.scale
+        z = (examples.rows - batch.offset) / batch.scale
         distance: Any = problem.distance
         inverse = getattr(distance, "inverse", None)
         if inverse is None:
@@ -251,6 +252,9 @@ class _Rows:
         )
 
     def constraint(self, n_columns: int, *others: _Rows) -> LinearConstraint:
+        from scipy import sparse
+        from scipy.optimize import LinearConstraint
+
         parts = (self, *others)
         first = np.concatenate([[0], np.cumsum([len(part.low) for part in parts])])
         row = np.concatenate([part.row + start for part, start in zip(parts, first, strict=False)])
@@ -261,8 +265,10 @@ class _Rows:
         return LinearConstraint(matrix, low, high)
 
 
-def _program(cells: _Cells, trees: _Trees, costs: _Costs, target: int, options: dict[str, float]) -> Floats | None:
+def _program(cells: _Cells, trees: _Trees, costs: _Costs, target: int, options: dict[str, Any]) -> Floats | None:
     """Build and solve the program of one row: the point, or None."""
+    from scipy.optimize import Bounds, milp  # not cheap to import, and only needed here
+
     n_features, n_examples = costs.factor.shape[0], len(costs.rows)
     sizes = [trees.n_leaves, trees.n_thresholds, n_features, n_examples, n_examples, n_examples, 1]
     first = np.concatenate([[0], np.cumsum(sizes)])
@@ -286,7 +292,7 @@ def _program(cells: _Cells, trees: _Trees, costs: _Costs, target: int, options: 
         rows.append((np.array([reach + n, nearest + n]), np.array([-1.0, costs.reach[n]]), -np.inf, 0.0))
         rows.append((np.array([away + n, reach + n, nearest + n]), np.array([1.0, -1.0, most[n]]), -np.inf, most[n]))
     rows.append((nearest + np.arange(n_examples), np.ones(n_examples), 1.0, 1.0))
-    cost, is_integer = np.zeros(n_columns), np.zeros(n_columns)
+    cost, is_integer = np.zeros(n_columns), np.zeros(n_columns, np.int64)
     cost[delta : delta + n_features] = 1.0
     cost[reach : reach + n_examples] = costs.lambda_ * costs.density
     high = np.full(n_columns, np.inf)
@@ -297,7 +303,7 @@ def _program(cells: _Cells, trees: _Trees, costs: _Costs, target: int, options: 
         integrality=is_integer,
         bounds=Bounds(np.zeros(n_columns), high),
         constraints=trees.rows.constraint(n_columns, _Rows.of(rows)),
-        options=options,
+        options=options,  # type: ignore[arg-type]
     )
     return None if found.x is None else linear.point(np.asarray(found.x))
 

@@ -6,8 +6,8 @@ its end, and BOUNDED, with what is proven, when a limit stopped it.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from treefocus import kernels
 from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import CompiledDistance, Norms
 from treefocus.problem import Problem
-from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy, check_positive
+from treefocus.search.base import Incumbent, Limits, Outcome, Run, Status, Strategy, check_positive
 
 _TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's
 _STATUS = {
@@ -46,27 +46,30 @@ class Exact(Strategy):
 
     def prove(self, problem: Problem, incumbent: Incumbent, run: Run) -> Outcome:
         """Search from known answers."""
-        limits = [limit for limit in (self.time_limit, run.time_limit) if limit is not None]
+        given = [limit for limit in (self.time_limit, run.time_limit) if limit is not None]
+        limits = Limits(min(given, default=None), self.node_limit, self.memory_limit)
         found = kernels.exact(
             problem.forest,
             searchable(problem),
             problem.batch,
             incumbent.points,
             incumbent.distance,
-            seconds=min(limits, default=np.inf),
-            node_limit=self.node_limit or 0,
-            memory=self.memory_limit,
+            seconds=np.inf if limits.time_limit is None else limits.time_limit,
+            node_limit=limits.node_limit or 0,
+            memory=limits.memory_limit,
             n_jobs=run.n_jobs,
             progress=run.progress,
         )
+        if found.is_interrupted:
+            warnings.warn("The search was interrupted; rows it did not reach have no proof.", stacklevel=2)
         incumbent.offer(found.points)
-        return _outcome(problem, incumbent, found)
+        return _outcome(problem, incumbent, found, limits)
 
 
 def searchable(problem: Problem) -> Norms | CompiledDistance:
     """The distance as the exact search takes it."""
-    distance: Any = problem.distance
-    form = distance.norms if distance.norms is not None else distance.compiled
+    distance = problem.distance
+    form = distance.norms or distance.compiled
     if form is None:
         raise InvalidInput(
             f"Exact cannot search under {type(distance).__name__}: it knows Euclidean, Manhattan, Chebyshev, "
@@ -75,7 +78,7 @@ def searchable(problem: Problem) -> Norms | CompiledDistance:
     return form
 
 
-def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs) -> Outcome:
+def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs, limits: Limits) -> Outcome:
     """Statuses that claim no more than is known: a point is measured again, and its own distance is what counts."""
     points, has_point = incumbent.points, np.isfinite(incumbent.distance)
     status = np.array([_STATUS[int(proof)] for proof in found.proof], dtype=object)
@@ -88,4 +91,5 @@ def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs) -> O
     status[loose] = Status.BOUNDED
     bound = np.where(has_point, np.where(status == Status.OPTIMAL, incumbent.distance, bound), bound)
     bound = np.where(has_point, np.minimum(bound, incumbent.distance), bound)
-    return Outcome(points, np.where(has_point, incumbent.distance, np.nan), bound, status)
+    distance = np.where(has_point, incumbent.distance, np.nan)
+    return Outcome(points, distance, bound, status, limits=limits)

@@ -72,15 +72,15 @@ class Paths:
             upward.append((above, (above >= 0) & (forest.left[above] == node)))
             node = np.where(above >= 0, above, node)
         n_leaves = forest.n_leaves
-        nodes = np.array([step for step, _ in reversed(upward)]).reshape(-1, n_leaves).T
-        left = np.array([side for _, side in reversed(upward)]).reshape(-1, n_leaves).T
+        nodes = np.array([step for step, _ in reversed(upward)], np.intp).reshape(-1, n_leaves).T
+        left = np.array([side for _, side in reversed(upward)], bool).reshape(-1, n_leaves).T
         on_path = nodes >= 0
         values = forest.leaf_value if forest.leaf_distribution is None else forest.leaf_distribution
         return cls(
             forest,
             np.where(on_path, forest.feature[nodes], -1).astype(np.int32),
             np.where(on_path, forest.threshold[nodes], 0.0),
-            np.asarray(left, bool),
+            left,
             np.asarray(on_path & forest.default_left[nodes]),
             values.argmax(axis=1),
         )

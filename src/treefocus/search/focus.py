@@ -11,7 +11,7 @@ Rows that a first pass leaves unflipped go through RETRIES, a fixed schedule of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from treefocus.forest import Floats, Forest
 from treefocus.kernels import reference
 from treefocus.kernels.inputs import Batch, Descent, SoftForest
 from treefocus.problem import Problem
-from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive
+from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive, check_whole
 from treefocus.search.examples import nearest_examples
 from treefocus.search.polish import polished
 
@@ -29,7 +29,7 @@ Leaf = Literal["distribution", "vote"]
 
 # Rows that resist: a softer forest sees farther and the pull back to x is weaker; the last one is sharp again, for
 # thresholds that stand close together. Whoever still resists starts from the nearest training row of another class.
-RETRIES: tuple[dict[str, float], ...] = (
+RETRIES: tuple[dict[str, Any], ...] = (
     {"sigma": 5.0, "tau": 3.0, "beta": 1e-3, "alpha": 0.01},
     {"sigma": 2.0, "tau": 1.0, "beta": 1e-4, "alpha": 0.02},
     {"sigma": 30.0, "tau": 3.0, "beta": 1e-4, "alpha": 0.02},
@@ -62,10 +62,8 @@ class Focus(Strategy):
     history: bool = False
 
     def __post_init__(self) -> None:
-        check_positive(self, "sigma", "beta", "alpha", "iterations")
-        for name in ("tau", "soft_trees"):
-            if getattr(self, name) is not None:
-                check_positive(self, name)
+        check_positive(self, "sigma", "beta", "alpha", *(() if self.tau is None else ("tau",)))
+        check_whole(self, "iterations", *(() if self.soft_trees is None else ("soft_trees",)))
         if self.leaf not in ("distribution", "vote"):
             reject("Focus.leaf", "'distribution' or 'vote'", repr(self.leaf))
 
@@ -97,7 +95,7 @@ class Focus(Strategy):
     def _descend(self, problem: Problem, batch: Batch, run: Run, trace: Floats | None) -> Floats:
         soft = self.soft_forest(problem.forest, batch)
         gradient_scale = 1.0 / max(len(problem), 1) if self.batch_mean else 1.0
-        descent = Descent(self.beta, self.alpha, self.iterations, gradient_scale)
+        descent = Descent(float(self.beta), float(self.alpha), int(self.iterations), gradient_scale)
         compiled = problem.distance.compiled
         if compiled is not None:
             return kernels.descend(
@@ -122,7 +120,7 @@ class Focus(Strategy):
         return SoftForest(
             threshold=(grid.threshold - batch.offset[feature]) / batch.scale[feature],
             value=_leaf_values(forest, self.leaf, self.normalise),
-            n_trees=forest.n_trees if self.soft_trees is None else self.soft_trees,
+            n_trees=forest.n_trees if self.soft_trees is None else int(self.soft_trees),
             sigma=float(self.sigma),
             tau=1.0 if self.tau is None else float(self.tau),
             use_softmax=self.tau is not None,

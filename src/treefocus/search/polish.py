@@ -22,7 +22,7 @@ def polished(problem: Problem, points: Floats, run: Run, *, with_trades: bool = 
 
 
 def _homeward(problem: Problem, points: Floats) -> Floats:
-    """Distances that couple features: bring one feature after another home, as long as the answer stands and gets cheaper."""
+    """Distances that couple features: bring one feature after another home, as long as it is an answer and cheaper."""
     best = points.copy()
     cost = np.where(problem.is_valid(best), problem.distance_to(best), np.inf)
     rows = problem.batch.first
