@@ -116,14 +116,15 @@ def verify(
         status = Status[certificate["status"]]
         bound = float(certificate["lower_bound"])
         point = None if certificate["point"] is None else _floats(certificate["point"])[None, :]
+        distance = None if certificate["distance"] is None else float(certificate["distance"])
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
     said = int(kernels.predict(forest, problem.batch.rows)[0])
     checks.append(Check(f"the model predicts {forest.classes[said]!s} for the row", said == problem.batch.origin[0]))
-    if point is not None:
-        checks += _check_point(problem, point, float(certificate["distance"]), bound, status)
+    if point is not None and distance is not None:
+        checks += _check_point(problem, point, distance, bound, status)
     if reprove:
-        checks.append(_prove_again(problem, point, certificate["distance"], bound, status, time_limit))
+        checks.append(_prove_again(problem, point, distance, bound, status, time_limit))
     return Verification(tuple(checks))
 
 
