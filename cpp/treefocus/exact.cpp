@@ -462,7 +462,7 @@ public:
             const double limit = std::max(std::min(next, upper_), proven_);
             if (!try_below(limit)) break;
             is_done = upper_ <= limit;
-            reach *= is_known ? kGrowth : 2.0;
+            reach *= !is_known ? 2.0 : reach < kNear * cost_.to_distance(upper_) ? kFastGrowth : kGrowth;
         }
         return answer(is_done);
     }
@@ -506,8 +506,10 @@ private:
     }
 
     static constexpr std::int64_t kFirstTry = 3000;   // boxes
-    static constexpr double kFirstLimit = 0.4;        // of the known answer's distance
-    static constexpr double kGrowth = 1.15;
+    static constexpr double kFirstLimit = 0.1;        // of the known answer's distance
+    static constexpr double kFastGrowth = 1.5;        // of limits up to kNear of that distance,
+    static constexpr double kNear = 0.4;
+    static constexpr double kGrowth = 1.15;           // and beyond
     static constexpr int kDoublings = 30;             // without an answer this far out, look everywhere
 
     const Choices& choices_;

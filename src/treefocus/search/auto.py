@@ -14,12 +14,11 @@ from treefocus.search.examples import nearest_examples
 from treefocus.search.focus import Focus
 from treefocus.search.polish import polished
 
-# Two short descents that see the forest differently: a soft one that looks far, a sharp one that looks close.
-SEEDS = (
-    Focus(sigma=5.0, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False),
-    Focus(sigma=20.0, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False),
+# Short descents that see the forest differently: a soft one that looks far, sharp ones that look close.
+SEEDS = tuple(
+    Focus(sigma=sigma, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False) for sigma in (5.0, 10.0, 30.0)
 )
-SHORT_SEARCH = 4000  # boxes a row that belong to the heuristic part
+SHORT_SEARCH = 5000  # boxes a row that belong to the heuristic part
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,12 @@ class Auto(Strategy):
         limit = self.time_limit if run.time_limit is None else run.time_limit
         node_limit = None if self.prove else SHORT_SEARCH
         exact = Exact(time_limit=limit, node_limit=node_limit, memory_limit=self.memory_limit)
-        if not self.prove:
-            incumbent.offer(polished(problem, incumbent.points, run))
-        return exact.prove(problem, incumbent, run)
+        if self.prove:
+            return exact.prove(problem, incumbent, run)
+        incumbent.offer(polished(problem, incumbent.points, run))
+        found = exact.prove(problem, incumbent, run)
+        incumbent.offer(polished(problem, found.points, run))
+        return found.improved(incumbent)
 
 
 def seeded(problem: Problem, run: Run) -> Incumbent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from numbers import Integral, Real
 
@@ -89,6 +89,14 @@ class Outcome:
         status[valid] = Status.FOUND
         distance = np.where(valid, problem.distance_to(points), np.nan)
         return cls(points, distance, np.where(infeasible, np.inf, 0.0), status, history)
+
+
+    def improved(self, incumbent: Incumbent) -> Outcome:
+        """The same bounds with points that may be closer."""
+        has_point = np.isfinite(incumbent.distance)
+        distance = np.where(has_point, incumbent.distance, np.nan)
+        bound = np.where(has_point, np.minimum(self.lower_bound, incumbent.distance), self.lower_bound)
+        return replace(self, points=incumbent.points, distance=distance, lower_bound=bound)
 
 
 class Strategy(ABC):
