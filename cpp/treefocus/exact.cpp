@@ -233,21 +233,30 @@ private:
         if (walker_.predicted() == to_) unresolved_ = std::min(unresolved_, cost_.cost);
     }
 
-    // Plain depth first until the box budget is used up; false if cut off.
+    // Plain depth first until the box budget is used up; false if cut off. The far side is a call, the near side goes on
+    // in this one, so that the stack is only as deep as steps were taken.
     bool plain(std::int64_t last_node) {
-        ++nodes_;
-        if (is_time_up() || nodes_ > last_node) return false;
-        if (close_box()) return true;
-        const Cut cut = choose();
-        if (cut.feature < 0) return give_up(), true;
-        for (const bool is_far : {true, false}) {
-            const Mark m = mark();
-            bool is_done = true;
-            if (enter(cut, is_far)) is_done = plain(last_node);
-            leave(cut, is_far, m);
-            if (!is_done) return false;
+        const Mark m = mark();
+        bool is_done = true;
+        while (is_done) {
+            ++nodes_;
+            if (is_time_up() || nodes_ > last_node) {
+                is_done = false;
+                break;
+            }
+            if (close_box()) break;
+            const Cut cut = choose();
+            if (cut.feature < 0) {
+                give_up();
+                break;
+            }
+            const Mark before = mark();
+            if (enter(cut, true)) is_done = plain(last_node);
+            leave(cut, true, before);
+            enter(cut, false);
         }
-        return true;
+        undo(m);
+        return is_done;
     }
 
     bool enter(const Cut& cut, bool is_far) {
@@ -282,8 +291,7 @@ private:
         if (close_box()) return true;
         const Mark m = mark();
         const std::int64_t budget = depth == 0 ? kRootBoxes : depth < plan_.max_depth ? kBoxes : kAllBoxes;
-        if (plain(nodes_ + budget)) return undo(m), true;
-        undo(m);
+        if (plain(nodes_ + budget)) return true;
         if (is_time_up()) return false;
         bool is_closed = close_box();  // again: the limit may have dropped
         const auto* steps = cost_.additive();
@@ -293,9 +301,10 @@ private:
         Running parent;
         bool is_installed = false;
         if (!is_closed && steps && price_ && depth < plan_.max_depth) {
-            const double bound = price_->bound(choices_, *steps, low_, high_, *running_[0].test, limit_, depth == 0 ? kRootSweeps : kSweeps, state,
+            const int sweeps = depth == 0 ? kRootSweeps : kSweeps;
+            const double bound = price_->bound(choices_, *steps, low_, high_, *running_[0].test, limit_, sweeps, state,
                                                [this] { return is_late(); });
-            nodes_ += 20;
+            nodes_ += kPricedBoxes;
             if (depth == 0) root_bound_ = std::max(bound, cost_.cost);
             is_closed = bound >= least();
             if (!is_closed && bound > cost_.cost) {
@@ -407,6 +416,7 @@ private:
     static constexpr std::int64_t kBoxes = 1000;
     static constexpr std::int64_t kAllBoxes = std::numeric_limits<std::int64_t>::max() / 4;
     static constexpr int kRootSweeps = 30, kSweeps = 6;
+    static constexpr std::int64_t kPricedBoxes = 20;   // what a priced bound counts as
 
     struct RangeBefore { std::int32_t feature, low, high; };
     struct PointerBefore { std::int32_t test, tree, position; };
