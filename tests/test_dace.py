@@ -161,3 +161,24 @@ def test_on_the_paper_s_models_it_is_valid_and_never_below_the_optimum(name: str
     share = (setting.published.baseline_found or 0) / len(split.X_test)
     assert (~np.isnan(found.distance)).mean() >= share
     assert (found.distance >= optimum.distance * (1 - 1e-9)).all()
+
+
+def test_a_row_with_a_missing_value_gets_no_answer() -> None:
+    data = np.random.default_rng(0).random((20, 2))
+    explainer = explainer_of(stump(0.5, takes_missing=True), data)
+    found = explainer.explain(np.array([[0.3, np.nan], [0.3, 0.4]]), strategy=Dace(0.0))
+    assert [status.name for status in found.status] == ["NOT_FOUND", "FOUND"]
+
+
+@pytest.mark.parametrize("decision", ["above", "at_least"])
+def test_a_single_score_is_brought_over_its_cut(decision: Any) -> None:
+    rng = np.random.default_rng(7)
+    forest = random_forest(rng, n_features=2, n_trees=4, decision=decision, spread=0.4)
+    data = rng.uniform(-1.0, 1.0, (60, 2))
+    rows = data[:6]
+    explainer = Explainer(forest, data, scale=None, distance=Mahalanobis())
+    found = explainer.explain(rows, strategy=Dace(0.0))
+    both = np.unique(kernels.predict(forest, data)).size == 2
+    assert found.has_answer.any() == both
+    answered = found.has_answer
+    assert (kernels.predict(forest, found.points[answered]) != kernels.predict(forest, rows[answered])).all()

@@ -50,7 +50,7 @@ def test_no_candidate_of_feature_tweaking_flips_and_focus_s_answer_does(shown: i
     assert np.linalg.norm(shown.optimum - shown.row) <= np.linalg.norm(shown.found - shown.row)
 
 
-def _grid(axis: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _grid(axis: np.ndarray) -> np.ndarray:
     return np.stack(np.meshgrid(axis, axis), axis=2).reshape(-1, 2)
 
 
@@ -83,7 +83,8 @@ def test_the_case_study_and_its_bars(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         assert found.outcome[0] == "approved"
         assert not np.abs(moves[name][~any_moves]).any()
     text = figures.case_study_text(study)
-    assert text.count("It would be predicted 'approved'") == 4
+    assert text.count("approved") >= 4
+    assert text.count("\n- **") == 4
     figure = figures.four_distances(study)
     for ax, move in zip(figure.axes, moves.values(), strict=True):
         np.testing.assert_allclose([bar.get_width() for bar in ax.patches], 100 * move[any_moves])

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from treefocus.adapters import load_forest, translate
 from treefocus.errors import InvalidInput, reject
-from treefocus.evaluation.paper import SIZES, DatasetName, ModelKind
+from treefocus.evaluation.paper import SIZES, ModelKind
 from treefocus.forest import Floats, Forest
 
 CHECKSUMS = "checksums.json"
@@ -99,7 +99,7 @@ _SHOPPING = (
     "ProductRelated_Duration", "BounceRates", "ExitRates", "PageValues",
 )  # fmt: skip
 
-SOURCES: dict[DatasetName, Source] = {
+SOURCES: dict[str, Source] = {
     "wine": Source(
         "winequality-white.csv",
         "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-white.csv",
@@ -158,7 +158,7 @@ def load(name: str, data_dir: Path | None = None, cache: Path | None = None, see
     """A data set: the paper's own split or the original in `data_dir`, else the original from its public source."""
     if name not in SOURCES:
         reject("dataset", f"one of {', '.join(SOURCES)}", repr(name))
-    source = SOURCES[name]  # type: ignore[index]
+    source = SOURCES[name]
     if data_dir is None:
         return prepare(name, fetch(source, cache or cache_dir()), seed)
     if not data_dir.is_dir():
@@ -216,7 +216,7 @@ def _check_checksum(path: Path) -> None:
 
 def prepare(name: str, path: Path, seed: int = 0) -> Split:
     """The paper's preparation of an original file."""
-    source = SOURCES[name]  # type: ignore[index]
+    source = SOURCES[name]
     columns = _read_columns(path, source.delimiter)
     lacking = [column for column in source.features if column not in columns]
     if lacking:
@@ -253,7 +253,7 @@ def _read_columns(path: Path, delimiter: str) -> Columns:
 
 
 def _read_split(name: str, train: Path, test: Path) -> Split:
-    wanted = [*SOURCES[name].features.values(), "class"]  # type: ignore[index]
+    wanted = [*SOURCES[name].features.values(), "class"]
     parts: list[Any] = []
     for path in (train, test):
         columns = _read_columns(path, "\t")
@@ -261,7 +261,7 @@ def _read_split(name: str, train: Path, test: Path) -> Split:
             reject(f"{path}", f"columns {', '.join(wanted)}", ", ".join(column for column in columns if column))
         values = np.stack([_numbers(columns[column]) for column in wanted], axis=1)
         parts += [np.ascontiguousarray(values[:, :-1]), values[:, -1].astype(np.int64)]
-    n_rows = SOURCES[name].n_rows  # type: ignore[index]
+    n_rows = SOURCES[name].n_rows
     if len(parts[0]) + len(parts[2]) != n_rows:
         reject(f"{train.parent}: {name}", f"{n_rows} rows together", len(parts[0]) + len(parts[2]))
     return Split(name, tuple(wanted[:-1]), *parts)

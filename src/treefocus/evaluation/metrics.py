@@ -6,6 +6,7 @@ rows both found something for.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +94,8 @@ def t_test(first: Floats, second: Floats) -> float | None:
     """
     if len(first) < 2 or np.ptp(np.concatenate([first, second])) == 0:
         return None
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows that hardly differ
         p_value = float(stats.ttest_ind(first, second).pvalue)
     return p_value if np.isfinite(p_value) else None
 
