@@ -18,7 +18,7 @@
 #include <vector>
 
 // One build, several instruction sets, chosen when the library is loaded.
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && !defined(TREEFOCUS_PLAIN)
+#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 #define TREEFOCUS_VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define TREEFOCUS_VECTORISED
