@@ -24,7 +24,18 @@ from brute import Question
 from forests import SEEDS, paper_dir
 from small_problems import DISTANCES, small_problem
 from test_focus import paper_model, paper_rows
-from treefocus import Auto, Cosine, Exact, Explainer, Status
+from treefocus import (
+    Auto,
+    Cosine,
+    Exact,
+    Explainer,
+    FewestFeatures,
+    Forest,
+    Mahalanobis,
+    Manhattan,
+    Range,
+    Status,
+)
 from treefocus.forest import Floats
 from treefocus.problem import Problem
 from treefocus.schema import ANY_FLOAT
@@ -130,6 +141,116 @@ def test_rows_do_not_depend_on_their_neighbours(seed: int) -> None:
         alone = Exact().solve(problem.subset(np.array([i])), Run(n_jobs=1))
         assert alone.points[0].tobytes() == together.points[i].tobytes()
         assert alone.lower_bound[0] == together.lower_bound[i]
+
+# What went wrong once
+
+
+def either(first: float, second: float, **changes: Any) -> Forest:
+    """Two stumps: "yes" if feature 0 is above `first` or feature 1 above `second`."""
+    arguments: dict[str, Any] = {
+        "feature": [0, -1, -1, 1, -1, -1],
+        "threshold": [first, 0.0, 0.0, second, 0.0, 0.0],
+        "left": [1, -1, -1, 4, -1, -1],
+        "right": [2, -1, -1, 5, -1, -1],
+        "default_left": [False] * 6,
+        "tree_start": [0, 3, 6],
+        "leaf_value": [[0.0], [1.0], [0.0], [1.0]],
+        "base_score": [0.0],
+        "classes": ["no", "yes"],
+        "n_features": 2,
+        "decision": "above",
+        "cut": 0.5,
+    }
+    return Forest(**arguments | changes)
+
+
+@pytest.mark.parametrize("distance", ["l0", Manhattan() + 0.1 * FewestFeatures()])
+def test_a_change_too_small_to_show_in_the_scaled_space_still_counts(distance: Any) -> None:
+    """LightGBM's own zero, 1e-35: the change to get past it is lost beside the offset of the scaled space."""
+    data = np.array([[-5.0, -5.0], [5.0, 5.0]])
+    found = Explainer(either(1e-35, 1e-35), data, distance=distance).explain(np.zeros((1, 2)), strategy="exact")
+    assert found.status[0] is Status.OPTIMAL
+    assert found.distance[0] == pytest.approx(1.0 if distance == "l0" else 0.1)
+
+
+@pytest.mark.parametrize("strategy", ["exact", "auto", "focus"])
+@pytest.mark.parametrize("distance", ["manhattan", "cosine", Mahalanobis(np.eye(2))])
+def test_float32_columns_obey_a_bound_that_no_float32_meets(distance: Any, strategy: str) -> None:
+    """The float32 next to 0.7 is below it."""
+    rows = np.array([[0.1, 0.2]], np.float32)
+    explainer = Explainer(either(0.5, 0.5), distance=distance, scale=None, bounds=(0, 1), constraints=Range(0, 0.7, 1))
+    found = explainer.explain(rows, strategy=strategy)
+    assert found.status[0].has_answer
+    value = found.points[0, 0]
+    assert value >= 0.7
+    assert value == np.float32(value)
+
+
+def test_a_value_that_only_the_cast_to_float32_takes_across_is_an_answer() -> None:
+    """Around 1.6e9 float32 knows every 128th number: 1.6e9 + 65 is read as 1.6e9 + 128, beyond the threshold."""
+    model = either(1.6e9, 1.6e9, input_dtype="float32")
+    row, across = np.array([[1.6e9 - 10, 0.0]]), np.array([[1.6e9 + 65, 0.0]])
+    assert brute.predict(model, np.vstack([row, across])).tolist() == [0, 1]
+    found = Explainer(model, distance="manhattan", scale=None).explain(row, strategy="exact")
+    assert found.lower_bound[0] <= 75
+    near = Explainer(model, distance="manhattan", scale=None, bounds=(0, 1.6e9 + 100)).explain(row, strategy="exact")
+    assert near.status[0] is not Status.INFEASIBLE
+
+
+def test_a_sum_in_float32_may_drift_as_far_as_rounding_allows() -> None:
+    """Adding 6e-8 to 1 in float32 adds 1.2e-7, a thousand times over."""
+    n_trees = 1000
+    root = 3 * np.arange(n_trees)
+    left, right = (np.stack([root + side, -np.ones(n_trees), -np.ones(n_trees)], axis=1).ravel() for side in (1, 2))
+    model = Forest(
+        feature=[0, -1, -1] * n_trees,
+        threshold=[0.5, 0.0, 0.0] * n_trees,
+        left=left,
+        right=right,
+        default_left=[False] * 3 * n_trees,
+        tree_start=3 * np.arange(n_trees + 1),
+        leaf_value=[[0.0], [6e-8]] * n_trees,
+        base_score=[1.0],
+        classes=["no", "yes"],
+        n_features=1,
+        decision="above",
+        cut=1.0 + n_trees * 6e-8 + 3.5e-5,
+        score_dtype="float32",
+    )
+    assert brute.predict(model, np.array([[0.0], [1.0]])).tolist() == [0, 1]
+    found = Explainer(model, scale=None).explain(np.zeros((1, 1)), strategy="exact")
+    assert found.status[0] is Status.OPTIMAL
+    assert found.distance[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("nearer", [0, 1])
+@pytest.mark.parametrize("squared", [False, True])
+def test_mahalanobis_tells_tiny_changes_apart(nearer: int, squared: bool) -> None:
+    threshold = np.full(2, 3e-9)
+    threshold[nearer] = 1e-9
+    distance = Mahalanobis(np.eye(2), squared=squared)
+    explainer = Explainer(either(*threshold), distance=distance, scale=None, bounds=(-1, 1))
+    found = explainer.explain(np.zeros((1, 2)), strategy="exact")
+    assert found.status[0] is Status.OPTIMAL
+    assert found.distance[0] == pytest.approx(1e-18 if squared else 1e-9, rel=1e-6)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("size", [1e6, 1e9, np.inf])
+def test_mahalanobis_is_proven_however_large_the_box(size: float, squared: bool) -> None:
+    """The free feature follows the other one; its slope is 0 but for rounding, which must not count times the box."""
+    distance = Mahalanobis(np.array([[1.0, 0.6], [0.6, 1.0]]), squared=squared)
+    explainer = Explainer(either(0.5, 5.0), distance=distance, scale=None, bounds=(-size, size))
+    found = explainer.explain(np.random.default_rng(0).normal(size=(50, 2)), strategy="exact")
+    assert all(status is Status.OPTIMAL for status in found.status)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e9])
+def test_cosine_is_proven_however_large_the_box(size: float) -> None:
+    explainer = Explainer(either(0.5, 5.0), distance="cosine", scale=None, bounds=(-size, size))
+    found = explainer.explain(np.random.default_rng(0).uniform(-1.0, 0.5, (50, 2)), strategy="exact")
+    for status, distance in zip(found.status, found.distance, strict=True):
+        assert status is Status.OPTIMAL or distance > 1 - ABSOLUTE
 
 
 # The leaves of a single tree

@@ -445,3 +445,44 @@ def test_brackets_in_names_are_not_markup() -> None:
 )
 def test_differences_read_well(before: float, after: float, text: str) -> None:
     assert difference(Change("x", before, after, after, 1.0)) == text
+
+
+def test_a_table_of_two_hundred_features_has_only_what_changes() -> None:
+    names = [f"column {j}" for j in range(200)]
+    data = np.vstack([np.zeros(200), np.ones(200)])
+    explainer = Explainer(stump(n_features=200), data, schema=Schema.of_names(names))
+    found = explainer.explain(np.full((3, 200), 0.2))
+    for text in (shown(changes_table(found[0])), shown(found[0]), shown(overview_table(found)), shown(found)):
+        assert "column 0" in text
+        assert "column 1" not in text
+        assert len(text.splitlines()) < 12
+    frame = found.changes_frame()
+    assert list(frame.columns) == ["row", "feature", "before", "after", "change", "share", "unit"]
+    assert frame["row"].tolist() == [0, 1, 2]
+    assert set(frame["feature"]) == {"column 0"}
+    np.testing.assert_allclose(frame["after"], frame["before"] + frame["change"])
+
+
+def test_the_changes_of_one_row_are_a_frame(found: Explanations) -> None:
+    frame = found[0].to_frame()
+    assert frame.to_dict("records") == [
+        {"row": "a", "feature": "age", "before": 20.0, "after": 40.0, "change": 20.0, "share": 1.0, "unit": "years"}
+    ]
+    assert len(found[2].to_frame()) == 0
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pa.Table])
+def test_the_changes_of_many_rows_are_a_frame_like_the_input(kind: type[Any]) -> None:
+    rows: Any = {"age": [20, 45], "income": [0.5, 0.25]}
+    rows = pa.table(rows) if kind is pa.Table else kind(rows)
+    found = Explainer(stump(39.5), np.array([[10.0, 0.0], [60.0, 1.0]])).explain(rows)
+    assert isinstance(found.changes_frame(), kind)
+
+
+@pytest.mark.parametrize(("language", "words"), [("de", ("Merkmal", "vorher", "20 years")), ("fr", ("avant", "part"))])
+def test_tables_in_other_languages(found: Explanations, language: str, words: tuple[str, ...]) -> None:
+    text = shown(changes_table(found[0], language))
+    assert all(word in text for word in words)
+    assert "Zeilen" in shown(overview_table(found, language="de"))
+    assert "keine" not in shown(changes_table(found[2], language))
+    assert "net income = inf" in shown(changes_table(found[2], language))

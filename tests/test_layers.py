@@ -18,7 +18,7 @@ LAYERS = (
     ("app", "scale", "evaluation"),
     ("explainer",),
     ("explanation",),
-    ("certificate",),
+    ("certificate", "frames", "interchange", "summaries"),
     ("search", "render", "rounding"),
     ("problem",),
     ("distances", "constraints", "targets"),

@@ -238,7 +238,10 @@ def test_baselines_are_pure(folder: Path) -> None:
     assert Dace().lambda_ == 0.01
 
 
-@pytest.mark.parametrize("setting_id", ["wine-dt-euclidean", "compas-dt-cosine", "compas-ab-cosine"])
+OTHER_MARKS = {"compas-ab-euclidean"}  # significant in the paper, p = .08 here; docs/reproduction.md lists all five
+
+
+@pytest.mark.parametrize("setting_id", ["wine-dt-euclidean", "compas-dt-cosine", "compas-ab-euclidean"])
 def test_the_paper_s_figures_come_out(setting_id: str) -> None:
     """One of each kind here; tests/test_focus.py has every setting that reproduces."""
     setting, folder = BY_ID[setting_id], paper_dir()
@@ -248,7 +251,8 @@ def test_the_paper_s_figures_come_out(setting_id: str) -> None:
     record, columns = run_setting(setting, problem, options, Run())
     assert record["faithful"]["mean"] == pytest.approx(setting.published.focus_mean, rel=0.02, abs=0.0005)
     assert record["faithful"]["fidelity"] == pytest.approx(setting.published.fidelity, abs=0.0006)
-    assert record["comparison"]["faithful"]["mark"] == setting.published.mark
+    is_same = record["comparison"]["faithful"]["mark"] == setting.published.mark
+    assert is_same == (setting_id not in OTHER_MARKS)
     assert record["optimum"]["proven"] == record["optimum"]["rows"] == len(problem)
     optimum = columns["optimum"].distances(len(problem))
     for column in columns.values():

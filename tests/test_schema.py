@@ -79,3 +79,26 @@ def test_an_integer_kind_makes_whole_answers_and_units_show_in_the_text() -> Non
 def test_a_schema_of_other_columns_is_refused(schema: Schema, names: Any, text: str) -> None:
     with pytest.raises(InvalidInput, match=text):
         Explainer(stump(feature_names=names), np.zeros((2, 2)), schema=schema)
+
+
+# Words
+
+
+def test_a_schema_has_words_and_translations() -> None:
+    german = Schema([Feature("age", "integer", "Jahre", label="Ihr Alter")], "Ihr Antrag", {"yes": "bewilligt"})
+    schema = Schema([Feature("age", "integer", "years")], "your application", {"yes": "approved"}, {"de": german})
+    assert schema.in_language("de") is german
+    assert schema.in_language("fr") is schema
+    assert "age" in schema
+    assert "income" not in schema
+    assert hash(schema) == hash(Schema(schema.features, "your application"))
+    assert schema != Schema(schema.features)
+
+
+def test_words_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"^Feature\('lines'\)\.one and \.many must be given together"):
+        Feature("lines", one="line")
+    with pytest.raises(InvalidInput, match=r"^Schema\.translations\['de'\] must be a Schema of the same columns"):
+        Schema([Feature("a")], translations={"de": Schema([Feature("b")])})
+    with pytest.raises(InvalidInput, match=r"^Schema\.translations\['de'\] must be a Schema"):
+        Schema([Feature("a")], translations={"de": "nein"})  # type: ignore[dict-item]

@@ -61,6 +61,8 @@ namespace {
 
 constexpr double kHuge = 1e140;
 
+}  // namespace
+
 double up_to_grain(double v, std::int8_t grain) {
     if (grain == 2) return std::ceil(v);
     if (grain == 1 && static_cast<double>(static_cast<float>(v)) < v) return std::nextafter(static_cast<float>(v), INFINITY);
@@ -69,8 +71,6 @@ double up_to_grain(double v, std::int8_t grain) {
 }
 
 double down_to_grain(double v, std::int8_t grain) { return -up_to_grain(-v, grain); }
-
-}  // namespace
 
 void Choices::load(const Batch& batch, std::int64_t row) {
     const std::int32_t d = forest.n_features;

@@ -41,6 +41,10 @@ struct Norms {
     double to_distance(double cost) const { return has_l2 && !has_l1l0 && !has_linf ? std::sqrt(cost) : cost; }
 };
 
+// The next value that a column can hold, not below / not above v.
+double up_to_grain(double v, std::int8_t grain);
+double down_to_grain(double v, std::int8_t grain);
+
 struct Choices {
     Choices(const Forest& forest, const double* cell_low, const double* cell_high);
     void load(const Batch& batch, std::int64_t row);

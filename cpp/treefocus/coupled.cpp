@@ -51,7 +51,8 @@ bool CoupledCost::settle(const std::int32_t* low, const std::int32_t* high) {
         const std::int32_t own = choices.forest.code(f, x_[f]);
         double a = std::max(choices.cell_low[choices.at(f, low[f])], choices.low[f]);
         double b = std::min(choices.cell_high[choices.at(f, high[f])], choices.high[f]);
-        if (batch_->grain[f] == 2) a = std::ceil(a), b = std::floor(b);
+        a = up_to_grain(a, batch_->grain[f]);
+        b = down_to_grain(b, batch_->grain[f]);
         if (own >= low[f] && own <= high[f] && x_[f] >= choices.low[f] && x_[f] <= choices.high[f])
             a = std::min(a, x_[f]), b = std::max(b, x_[f]);
         if (a > b) return false;
@@ -85,8 +86,10 @@ void CoupledCost::solve_quadratic() {
         bound = value;
         for (std::int32_t f = 0; f < d; ++f) {
             if (choices_->home[f] == kMissing || slope_[f] == 0.0) continue;
-            const double end = (slope_[f] > 0.0 ? y_low_[f] : y_high_[f]) - start_[f];
-            bound += 2.0 * slope_[f] * (end - u_[f]);
+            // The best point costs at most `value`, so it lies this close in every feature, wherever the box ends.
+            const double reach = std::sqrt(value * variance_[f]) * (1.0 + 1e-9);
+            const double end = std::clamp((slope_[f] > 0.0 ? y_low_[f] : y_high_[f]) - start_[f], -reach, reach);
+            bound += std::min(2.0 * slope_[f] * (end - u_[f]), 0.0);
         }
         if (std::isfinite(bound) && value - bound <= 1e-12 * value) break;
         for (int inner = 0; inner < 3; ++inner)

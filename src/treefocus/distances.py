@@ -42,6 +42,11 @@ class Distance(ABC):
         return None
 
     @property
+    def is_shift_invariant(self) -> bool:
+        """Whether d(z, y) depends on y - z only; then the tiniest change can be measured without cancellation."""
+        return self.norms is not None
+
+    @property
     def norms(self) -> Norms | None:
         """The distance as a sum of norms, which polish and the exact search take apart by feature, if it is one."""
         return None
@@ -223,6 +228,10 @@ class Mahalanobis(Distance):
             return np.asarray(2.0 * slope)
         square = np.maximum((delta * slope).sum(axis=1, keepdims=True), 0.0)
         return np.asarray(slope / np.sqrt(square + _SMOOTH))
+
+    @property
+    def is_shift_invariant(self) -> bool:  # noqa: D102
+        return True
 
     @property
     def _inverse(self) -> Floats:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,17 +12,25 @@ from typing import Any, overload
 
 import numpy as np
 
+from treefocus import interchange, summaries
 from treefocus.certificate import certify
 from treefocus.errors import InvalidInput
 from treefocus.forest import Bools, Floats
+from treefocus.frames import frame_like, frame_of
+from treefocus.interchange import FORMAT
 from treefocus.problem import Problem
-from treefocus.render import text
-from treefocus.render.plot import change_bars
+from treefocus.render import html, plot, text
+from treefocus.render import table as tables
+from treefocus.render.phrases import DEFAULT
 from treefocus.schema import FLOAT32, INTEGER, Schema
 from treefocus.search.base import History, Limits, Outcome, Status
+from treefocus.summaries import Asked, DecisionMap
 from treefocus.tables import Table
 
-FORMAT = "treefocus-explanations-1"
+NO_WORDS = Schema(())
+_LONE = re.compile("[\ud800-\udfff]")
+
+__all__ = ["FORMAT", "Change", "Explanation", "Explanations", "gap_of"]
 
 
 @dataclass(frozen=True)
@@ -37,12 +46,13 @@ class Change:
     shown: float
     share: float  # of the total change, measured in the scaled space
     unit: str = ""
+    part: float = 0.0  # the change in the scaled space
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""
         return {
             "feature": self.feature, "before": self.before, "after": self.after, "shown": self.shown,
-            "share": self.share, "unit": self.unit,
+            "share": self.share, "unit": self.unit, "part": interchange.number(self.part),
         }  # fmt: skip
 
 
@@ -61,42 +71,93 @@ class Explanation:
     distance: float | None
     lower_bound: float
     distance_name: str
-    problem: Problem | None = None  # the question it answers, of this row alone
+    schema: Schema = NO_WORDS
+    batch: Problem | None = None  # the question it answers; None where the explanation was read from JSON
+    position: int = 0  # of the row in the question
     limits: Limits | None = None  # of the search that proved it
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The question it answers, of this row alone."""
+        return summaries.known(self.batch).subset(np.array([self.position]))
 
     @property
     def gap(self) -> float | None:
         """How much smaller, at most, a change could be: (distance - lower_bound) / distance; None without a change."""
         return gap_of(self.distance, self.lower_bound)
 
-    def to_text(self) -> str:
-        """The answer as sentences."""
-        return text.sentence(self)
+    def to_text(self, language: str = DEFAULT) -> str:
+        """The answer as sentences, in English ("en"), German ("de") or French ("fr")."""
+        return text.sentence(self, language)
 
-    def plot(self, ax: Any = None) -> Any:
+    def to_letter(self, language: str = DEFAULT, *, recipient: str | None = None, sender: str | None = None) -> str:
+        """The answer as a letter to the person the row is about; the schema has its words."""
+        return text.letter(self, language, recipient, sender)
+
+    def to_frame(self) -> Any:
+        """The changes as a DataFrame (pandas, polars or pyarrow, whichever is installed), a line a changed feature."""
+        return frame_of(change_columns([self]))
+
+    def probabilities(self) -> list[float]:
+        """The model's probability of the outcome: of the row, and as the changes are applied one after the other."""
+        told = self.predicted if self.outcome is None else self.outcome
+        steps = [(self.schema.index(change.feature), change.shown) for change in self.changes]
+        return summaries.probabilities_along(self.problem.forest, self.row, steps, told)
+
+    def map(self, x: str | int | None = None, y: str | int | None = None, *, path: bool = True) -> DecisionMap:
+        """The model's answer over two features, by default those that change most, with the path of FOCUS."""
+        ranked = [self.schema.index(change.feature) for change in self.changes]
+        ranked += [j for j in range(len(self.schema)) if j not in ranked]
+        chosen = [None if name is None else self.schema.index(name) for name in (x, y)]
+        free = (j for j in ranked if j not in chosen)
+        first, second = (next(free, 0) if j is None else j for j in chosen)
+        return summaries.decision_map(self.problem, self.schema, self.counterfactual, (first, second), path)
+
+    def plot(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
         """The changes as signed bars (needs matplotlib); returns the axes."""
-        return change_bars(self, ax)
+        return plot.change_bars(self, ax, language)
+
+    def plot_waterfall(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
+        """How the model's probability moves as the changes are applied one by one; returns the axes."""
+        return plot.waterfall(self, self.probabilities(), ax, language)
+
+    def plot_map(
+        self,
+        x: str | int | None = None,
+        y: str | int | None = None,
+        ax: Any = None,
+        *,
+        path: bool = True,
+        language: str = DEFAULT,
+    ) -> Any:
+        """The model's answer over two features, with the row, the answer and the path of FOCUS; returns the axes."""
+        return plot.decision_map(self, self.map(x, y, path=path), ax, language)
+
+    def _repr_html_(self) -> str:
+        return html.changes_table(self)
+
+    def __rich__(self) -> Any:
+        return tables.changes_table(self)
 
     def certificate(self) -> dict[str, Any]:
         """The answer with all that is needed to check it, for `json.dump` and `treefocus verify`."""
-        if self.problem is None:
-            raise InvalidInput("This explanation does not know its question, so there is nothing to certify.")
         point, bound = self.counterfactual, self.lower_bound
         return certify(self.problem, point, self.distance, bound, self.status, self.limits)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values for JSON."""
         return {
-            "row": _for_json(self.label),
-            "predicted": _for_json(self.predicted),
-            "outcome": _for_json(self.outcome),
+            "row": interchange.name(_plain(self.label)),
+            "predicted": interchange.name(_plain(self.predicted)),
+            "outcome": interchange.name(_plain(self.outcome)),
             "status": self.status.name,
             "reason": self.reason,
-            "distance": self.distance,
+            "distance": interchange.number(self.distance),
             "lower_bound": _finite(self.lower_bound),
             "gap": self.gap,
             "changes": [change.to_dict() for change in self.changes],
-            "counterfactual": None if self.counterfactual is None else [_finite(v) for v in self.counterfactual],
+            "counterfactual": None if self.counterfactual is None else interchange.numbers(self.counterfactual),
+            "values": interchange.numbers(self.row),
         }
 
     def __repr__(self) -> str:
@@ -117,8 +178,9 @@ class Explanations:
     found: Outcome
     reasons: tuple[str, ...]
     distance_name: str
-    problem: Problem
+    problem: Problem | None  # None where they were read from JSON
     seconds: float
+    row_labels: tuple[Any, ...] | None = None  # where the table does not have them
 
     def __len__(self) -> int:
         return len(self.points)
@@ -151,7 +213,9 @@ class Explanations:
             distance=float(self.distance[i]) if has_answer else None,
             lower_bound=float(self.lower_bound[i]),
             distance_name=self.distance_name,
-            problem=self.problem.subset(np.array([i])),
+            schema=self.schema,
+            batch=self.problem,
+            position=i,
             limits=self.found.limits,
         )
 
@@ -169,6 +233,7 @@ class Explanations:
                 shown=float(self.shown[i, j]),
                 share=float(part[j] / total),
                 unit=self.schema.features[j].unit,
+                part=float(self.parts[i, j]),
             )
             for j in order
         )
@@ -187,6 +252,8 @@ class Explanations:
     @property
     def labels(self) -> Any:
         """(n_rows,) the rows' names: a DataFrame's index, else 0, 1, ..."""
+        if self.row_labels is not None:
+            return self.row_labels
         index = getattr(self.table.native, "index", None)
         return range(len(self)) if index is None or callable(index) else index
 
@@ -244,34 +311,97 @@ class Explanations:
             "reason": list(self.reasons),
         } | {(name if name not in _OWN_COLUMNS else f"{name} (value)"): column for name, column in points.items()}
 
+    def changes_frame(self) -> Any:
+        """Every change of every row as a DataFrame like the input: row, feature, before, after, change, share, unit."""
+        return frame_like(self.table, change_columns(self))
+
     def to_json(self, path: str | Path | None = None) -> str:
-        """All answers as JSON, written to `path` if given."""
-        record = {
-            "format": FORMAT,
-            "features": [
-                {"name": f.name, "kind": f.kind, "unit": f.unit, "description": f.description}
-                for f in self.schema.features
-            ],
-            "distance": self.distance_name,
-            "rows": [one.to_dict() for one in self],
-        }
+        """All answers as JSON (docs/schema/explanations-1.json), written to `path` if given."""
+        rows = [one.to_dict() for one in self]
+        grain = self.table.grain.tolist()
+        record = interchange.batch_record(self.schema, grain, self.distance_name, self.seconds, rows)
         result = json.dumps(record, ensure_ascii=False, allow_nan=False)
+        if not result.isascii() and _LONE.search(result):  # half a letter, which no file can hold
+            result = json.dumps(record, allow_nan=False)
         if path is not None:
             Path(path).write_text(result, encoding="utf-8")
         return result
 
-    def to_text(self, limit: int | None = None) -> str:
+    @classmethod
+    def from_json(cls, source: str | Path) -> Explanations:
+        """Read what `to_json` wrote, from a file or from the text itself.
+
+        All that was found comes back; the model does not, so whatever has to ask it (probabilities, maps,
+        certificates) is refused.
+        """
+        is_text = isinstance(source, str) and source.lstrip()[:1] == "{"
+        try:
+            record = json.loads(str(source) if is_text else Path(source).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"The explanations are not readable JSON: {error}.") from error
+        return cls(**interchange.batch_pieces(record))
+
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        language: str = DEFAULT,
+        groups: str | Sequence[Any] | None = None,
+    ) -> Path:
+        """Write one self-contained page: summary, search and sort, and for each row sentence, table, picture, proof.
+
+        groups: as in `summary`.
+        """
+        target = Path(path)
+        target.write_text(html.report(self, self.summary(groups), title, language), encoding="utf-8")
+        return target
+
+    def to_text(self, limit: int | None = None, language: str = DEFAULT) -> str:
         """Sentences, a line a row, for the first `limit` rows or all."""
         n_rows = len(self) if limit is None else min(limit, len(self))
-        return "\n".join(self[i].to_text() for i in range(n_rows))
+        return "\n".join(self[i].to_text(language) for i in range(n_rows))
 
-    def summary(self) -> dict[str, Any]:
-        """The batch in numbers: rows, rows per status, share found, mean distance and gap, rows per second."""
+    def asked(self) -> list[Asked]:
+        """Which features are asked to change, how often and by how much; the most asked-for first."""
+        return summaries.asked(self.schema, self.table.values, self.shown, self._is_moved, self.has_answer)
+
+    def probabilities(self) -> Floats:
+        """(n_rows,) the model's probability, before any change, of what each row would become; NaN where no answer."""
+        problem = summaries.known(self.problem)
+        answered = np.flatnonzero(self.has_answer)
+        result = np.full(len(self), np.nan)
+        if answered.size:
+            every = summaries.probabilities(problem.forest, problem.batch.rows[answered])
+            position = {label: k for k, label in enumerate(problem.forest.classes.tolist())}
+            reached = [position[_plain(label)] for label in self.outcome[answered]]
+            result[answered] = every[np.arange(len(answered)), reached]
+        return result
+
+    def plot(self, ax: Any = None, *, limit: int = 20, language: str = DEFAULT) -> Any:
+        """Which features are asked to change, how often and by how much (needs matplotlib); returns the axes."""
+        return plot.asked_bars(self, self.asked()[:limit], ax, language)
+
+    def plot_distances(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
+        """The distance of every answer against the model's probability before; returns the axes."""
+        return plot.distance_points(self, self.probabilities(), ax, language)
+
+    def _repr_html_(self) -> str:
+        return html.overview_table(self)
+
+    def __rich__(self) -> Any:
+        return tables.overview_table(self)
+
+    def summary(self, groups: str | Sequence[Any] | None = None) -> dict[str, Any]:
+        """The batch in numbers: rows, rows per status, share found, mean distance and gap, most asked-for features.
+
+        groups: a column's name or a label a row; the summary then has each group's burden (mean and median distance,
+        share with an answer, share proven to have none) under "groups".
+        """
         answered = self.has_answer
-        names = [status.name for status in self.status]
-        return {
+        result: dict[str, Any] = {
             "rows": len(self),
-            "status": {status.name: names.count(status.name) for status in Status if status.name in names},
+            "status": self._counts(),
             "share_found": float(answered.mean()) if len(self) else float("nan"),
             "mean_distance": float(self.distance[answered].mean()) if answered.any() else float("nan"),
             "mean_gap": float(self.gap[answered].mean()) if answered.any() else float("nan"),
@@ -280,10 +410,26 @@ class Explanations:
             else float("nan"),
             "seconds": self.seconds,
             "rows_per_second": len(self) / self.seconds if self.seconds > 0 else float("inf"),
+            "features": [one.to_dict() for one in self.asked()],
         }
+        if groups is not None:
+            labels = self._column(groups) if isinstance(groups, str) else list(groups)
+            result["groups"] = summaries.burdens(labels, self.status, self.distance)
+        return result
+
+    def _counts(self) -> dict[str, int]:
+        """Rows per status, of those that occur."""
+        names = [status.name for status in self.status]
+        return {status.name: names.count(status.name) for status in Status if status.name in names}
+
+    def _column(self, name: str) -> list[Any]:
+        """A column of the rows that were asked about; whole numbers as such."""
+        j = self.schema.index(name)
+        values = [_as_written(value, self.table.grain[j]) for value in self.table.values[:, j]]
+        return [int(value) if value.is_integer() else value for value in values]
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {name}" for name, count in self.summary()["status"].items())
+        counts = ", ".join(f"{count} {name}" for name, count in self._counts().items())
         size = "1 row" if len(self) == 1 else f"{len(self)} rows"
         return f"Explanations({size}{': ' if counts else ''}{counts})"
 
@@ -298,21 +444,15 @@ def gap_of(distance: float | None, lower_bound: float) -> float | None:
     return float(max(0.0, (distance - lower_bound) / distance)) if distance > 0 else 0.0
 
 
-def frame_like(table: Table, columns: dict[str, list[Any]]) -> Any:
-    """Columns as a DataFrame of the same library as the table's, else of one that is installed."""
-    import importlib
-
-    import narwhals as nw
-
-    frame = nw.from_native(table.native, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return nw.from_dict(columns, backend=nw.get_native_namespace(frame)).to_native()
-    for name in ("pandas", "polars", "pyarrow"):
-        try:
-            return nw.from_dict(columns, backend=importlib.import_module(name)).to_native()
-        except ImportError:
-            continue
-    raise ImportError("to_frame needs pandas, polars or pyarrow; records() gives plain columns without them.")
+def change_columns(explanations: Iterable[Explanation]) -> dict[str, list[Any]]:
+    """Changes as columns, a line a changed feature, rows in their order and the largest change first."""
+    lines = [
+        (one.label, c.feature, c.before, c.shown, c.shown - c.before, c.share, c.unit)
+        for one in explanations
+        for c in one.changes
+    ]
+    names = ("row", "feature", "before", "after", "change", "share", "unit")
+    return {name: [line[k] for line in lines] for k, name in enumerate(names)}
 
 
 def _nullable(values: Floats, is_whole: bool = False) -> list[float | None]:
@@ -333,10 +473,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _for_json(label: Any) -> Any:
-    """A row's or class's name as JSON can hold it: a date, say, as text."""
-    plain = _plain(label)
-    is_plain = plain is None or isinstance(plain, str | int) or (isinstance(plain, float) and np.isfinite(plain))
-    return plain if is_plain else str(plain)

@@ -92,7 +92,9 @@ def _pieces(record: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
             j = schema.index(change["feature"])
             shown[i, j], parts[i, j] = _float(change["shown"]), _float(change["part"])
     status = np.array([Status[row["status"]] for row in rows] + [None], object)[:-1]
-    bounds = [np.inf if s is Status.INFEASIBLE else _float(row["lower_bound"]) for s, row in zip(status, rows, strict=True)]
+    bounds = [
+        np.inf if s is Status.INFEASIBLE else _float(row["lower_bound"]) for s, row in zip(status, rows, strict=True)
+    ]
     outcome = Outcome(
         points, np.array([_float(row["distance"]) for row in rows], np.float64), np.array(bounds, np.float64), status
     )
@@ -117,7 +119,7 @@ def _schema(record: Mapping[str, Any]) -> Schema:
     return Schema(
         [Feature(**feature) for feature in record["features"]],
         record.get("subject", ""),
-        {label: word for label, word in record.get("outcomes", [])},
+        dict(record.get("outcomes", [])),
         {code: _schema(other) for code, other in record.get("translations", {}).items()},
     )
 

@@ -17,8 +17,9 @@ from treefocus.constraints import Constraint
 from treefocus.distances import Distance
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Bools, Floats, Forest, Ints
+from treefocus.grid import floor_to
 from treefocus.kernels.inputs import Batch
-from treefocus.schema import INTEGER, Schema
+from treefocus.schema import FLOAT32, INTEGER, Schema
 from treefocus.targets import as_targets
 
 SCALES = ("range", "std", "mad")
@@ -58,6 +59,12 @@ class Space:
     def to_z(self, values: Floats) -> Floats:
         """The values in the space in which distance is measured."""
         return (values - self.offset) / self.scale
+
+
+def _down_to_grain(values: Floats, grain: NDArray[np.int8]) -> Floats:
+    """The largest value that each column can hold, not above the given one."""
+    single = np.where(grain == FLOAT32, floor_to(values, "float32"), values)
+    return np.where(grain == INTEGER, np.floor(values), single)
 
 
 def _spread(data: Floats, scale: str) -> tuple[Floats, Floats]:
@@ -129,9 +136,8 @@ class Problem:
         with np.errstate(invalid="ignore"):
             for constraint in constraints:
                 constraint.narrow(rows, low, high, schema)
-            integer = grain == INTEGER
-            low = np.where(integer & (low != rows), np.ceil(low), low)
-            high = np.where(integer & (high != rows), np.floor(high), high)
+            low = np.where(low == rows, low, -_down_to_grain(-low, grain))
+            high = np.where(high == rows, high, _down_to_grain(high, grain))
             first = np.where(np.isnan(rows), np.nan, np.clip(rows, low, np.maximum(low, high)))
         origin = kernels.predict(forest, rows)
         targets = as_targets(target, forest, len(rows))
@@ -154,8 +160,12 @@ class Problem:
 
     def distance_to(self, points: Floats) -> Floats:
         """(n_rows,) what each point costs."""
+        batch = self.batch
         with np.errstate(over="ignore"):  # of a value near the end of float64: as far as can be
-            return self.distance.value(self.batch.start, self.batch.to_z(points))
+            if self.distance.is_shift_invariant:  # a change too small to show next to the value itself still counts
+                nowhere = np.where(np.isnan(batch.rows), np.nan, 0.0)
+                return self.distance.value(nowhere, (points - batch.rows) / batch.scale)
+            return self.distance.value(batch.start, batch.to_z(points))
 
     def subset(self, chosen: NDArray[np.intp]) -> Problem:
         """The same question for some of the rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ def probabilities_along(forest: Forest, row: Floats, changes: Sequence[tuple[int
 
 def class_index(forest: Forest, label: Any) -> int:
     """The position of a class among the forest's."""
-    return forest.classes.tolist().index(label)
+    return int(forest.classes.tolist().index(label))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def _edges(problem: Problem, point: Floats | None, path: Floats | None, column: 
     seen += [[] if path is None else path[:, side]]
     marks = np.concatenate([np.asarray(part, np.float64) for part in seen])
     scale = problem.batch.scale[column]
-    low, high = marks.min() - 0.15 * scale, marks.max() + 0.15 * scale
+    low, high = marks.min() - 0.08 * scale, marks.max() + 0.08 * scale
     inside = cuts[(cuts > low) & (cuts < high)]
     if len(inside) > _PIECES:
         inside = inside[np.linspace(0, len(inside) - 1, _PIECES).astype(np.intp)]
@@ -207,13 +207,8 @@ def _sorts(name: Any) -> bool:
     return isinstance(name, str | int | float)
 
 
-def of_row(problem: Problem | None) -> Problem:
-    """The problem, which an explanation that was read from a file does not have."""
+def known(problem: Problem | None) -> Problem:
+    """The question, which explanations that were read from a file do not have."""
     if problem is None:
-        raise InvalidInput("This needs the model, and an explanation read from JSON has none; explain the row again.")
+        raise InvalidInput("This needs the model, and explanations read from JSON have none; explain the rows again.")
     return problem
-
-
-def one_row(problem: Problem, i: int) -> Problem:
-    """The question of one row alone."""
-    return replace(problem, batch=problem.batch.subset(np.array([i])))

@@ -46,7 +46,7 @@ Say = Callable[[str, int, int], None]  # what is being done, how many of how man
 
 @dataclass(frozen=True)
 class Options:
-    """How much to run. The defaults finish within half an hour on two cores."""
+    """How much to run. The defaults aim at half an hour on two cores."""
 
     iterations: int = ITERATIONS
     full: bool = False  # every row of everything
@@ -276,7 +276,7 @@ def reproduce(
     return results
 
 
-# Seconds a row, measured on two cores of 2.5 GHz: DACE by model, and everything but DACE and the optimum by model kind.
+# Seconds a row, rough, from runs on two busy cores: DACE by model; all but DACE and the optimum by model kind.
 _DACE_SECONDS = {
     "wine-dt": 1.3, "heloc-dt": 2.5, "compas-dt": 0.1, "compas-ab": 0.3, "shopping-dt": 0.4, "shopping-ab": 2.5,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Explanations as tables for the terminal (rich). Computes nothing."""
+"""Explanations as tables for the terminal (rich). Computes nothing, and shows only what changes."""
 
 from __future__ import annotations
 
@@ -7,59 +7,84 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from treefocus.render.text import quantity
+from treefocus.render.phrases import DEFAULT, catalogue
+from treefocus.render.plain import plain
+from treefocus.render.text import measured, words_of
 
 if TYPE_CHECKING:
     from treefocus.explanation import Change, Explanation, Explanations
 
+MANY = 10  # rows in an overview
 
-def changes_table(explanation: Explanation) -> Table:
-    """Before, after and change of every feature that moves."""
-    table = Table(title=escape(f"Row {explanation.label}: {explanation.predicted} → {explanation.outcome}"))
-    table.add_column("feature")
+
+def changes_table(explanation: Explanation, language: str = DEFAULT) -> Table:
+    """Before, after and change of every feature that moves, and its share of the whole change."""
+    words = catalogue(language).words
+    table = Table(title=escape(title(explanation, language)))
+    table.add_column(words["feature"])
     for heading in ("before", "after", "change", "share"):
-        table.add_column(heading, justify="right")
-    for change in explanation.changes:
-        cells = (
-            change.feature,
-            quantity(change.before, change.unit),
-            quantity(change.shown, change.unit),
-            difference(change),
-            f"{change.share:.0%}",
-        )
+        table.add_column(words[heading], justify="right")
+    for cells in change_cells(explanation, language):
         table.add_row(*map(escape, cells))
+    if not explanation.changes:
+        table.caption = escape(plain(catalogue(language).reason(explanation.reason)))
     return table
 
 
-def overview_table(found: Explanations, limit: int = 10) -> Table:
+def overview_table(found: Explanations, limit: int = MANY, language: str = DEFAULT) -> Table:
     """The first rows of a batch: what changes, how far, how sure."""
-    table = Table(title=f"{min(limit, len(found))} of {len(found)} rows")
-    table.add_column("row")
-    table.add_column("predicted")
-    table.add_column("would be")
-    table.add_column("if")
-    table.add_column("distance", justify="right")
-    table.add_column("status")
-    for i in range(min(limit, len(found))):
-        one = found[i]
-        changes = ", ".join(
-            f"{change.feature} {quantity(change.before)} → {quantity(change.shown, change.unit)}"
-            for change in one.changes
-        )
-        has_answer = one.status.has_answer
-        cells = (
-            str(one.label),
-            "-" if one.predicted is None else str(one.predicted),
-            str(one.outcome) if has_answer else "-",
-            changes or one.reason,
-            f"{one.distance:.4g}" if has_answer else "-",
-            one.status.name,
-        )
-        table.add_row(*map(escape, cells))
+    words = catalogue(language).words
+    n_rows = min(limit, len(found))
+    table = Table(title=words["x of y rows"].format(shown=n_rows, rows=len(found)))
+    for heading in ("row", "predicted", "would be", "if"):
+        table.add_column(words[heading])
+    table.add_column(words["distance"], justify="right")
+    table.add_column(words["status"])
+    for i in range(n_rows):
+        table.add_row(*map(escape, overview_cells(found[i], language)))
     return table
 
 
-def difference(change: Change) -> str:
+def title(explanation: Explanation, language: str = DEFAULT) -> str:
+    """The row, its prediction and, where something changes, what it would be."""
+    name = catalogue(language).row.format(row=plain(explanation.label))
+    told = "-" if explanation.predicted is None else plain(explanation.predicted)
+    would = f" → {plain(explanation.outcome)}" if explanation.changes and explanation.outcome is not None else ""
+    return f"{name}: {told}{would}"
+
+
+def change_cells(explanation: Explanation, language: str = DEFAULT) -> list[tuple[str, ...]]:
+    """For each change: feature, before, after, change and share, as text."""
+    phrases = catalogue(language)
+    cells: list[tuple[str, ...]] = []
+    for change in explanation.changes:
+        feature = words_of(explanation, change, language)
+        before, after = (measured(value, feature, phrases) for value in (change.before, change.shown))
+        cells.append((plain(change.feature), before, after, difference(change, language), phrases.share(change.share)))
+    return cells
+
+
+def overview_cells(explanation: Explanation, language: str = DEFAULT) -> tuple[str, ...]:
+    """Row, prediction, outcome, changes in short, distance and status, as text."""
+    phrases = catalogue(language)
+    has_answer = explanation.status.has_answer
+    return (
+        plain(explanation.label),
+        "-" if explanation.predicted is None else plain(explanation.predicted),
+        plain(explanation.outcome) if has_answer else "-",
+        ", ".join(from_to(explanation, change, language) for change in explanation.changes)
+        or plain(phrases.reason(explanation.reason)),
+        "-" if explanation.distance is None else phrases.rounded(explanation.distance),
+        explanation.status.name,
+    )
+
+
+def from_to(explanation: Explanation, change: Change, language: str = DEFAULT) -> str:
+    """One change in short: "income 48,200 → 52,000 EUR"."""
+    phrases, feature = catalogue(language), words_of(explanation, change, language)
+    return f"{plain(change.feature)} {phrases.number(change.before)} → {measured(change.shown, feature, phrases)}"
+
+
+def difference(change: Change, language: str = DEFAULT) -> str:
     """How far a feature moves, to four digits: "+3,800" or "-0.02512"."""
-    moved = change.shown - change.before
-    return f"{moved:+,.0f}" if 1000 <= abs(moved) < 1e15 else f"{moved:+.4g}"
+    return catalogue(language).difference(change.shown - change.before)

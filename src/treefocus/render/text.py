@@ -1,60 +1,182 @@
-"""An explanation as sentences. Computes nothing: every number is in the explanation."""
+"""An explanation as sentences and as a letter. Computes nothing: every number is in the explanation.
+
+Every phrase comes from a catalogue (`render.phrases`), every word about columns and decisions from the schema.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
+from treefocus.render.plain import plain
+from treefocus.schema import Feature, Schema
+
 if TYPE_CHECKING:
     from treefocus.explanation import Change, Explanation
 
+_EXACT = 2.0**53  # whole numbers up to here have exact differences
 
-def sentence(explanation: Explanation) -> str:
+
+def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
     """What would have to change, and how sure we are that nothing smaller would do."""
-    name = f"Row {explanation.label}"
-    before, after = f"'{explanation.predicted}'", f"'{explanation.outcome}'"
+    phrases, schema = catalogue(language), explanation.schema.in_language(language)
+    name = phrases.row.format(row=plain(explanation.label))
+    before, after = (_quoted(phrases, label) for label in (explanation.predicted, explanation.outcome))
+    subject = _capitalised(plain(schema.subject))
+    said_before, said_after = _said(schema, explanation.predicted), _said(schema, explanation.outcome)
+    reason = plain(phrases.reason(explanation.reason))
     if explanation.predicted is None:
-        return f"{name} gets no prediction: {explanation.reason}."
+        return phrases.no_prediction.format(name=name, reason=reason)
     if not explanation.status.has_answer:
-        return f"{name} is predicted {before}. {_capitalised(explanation.reason)}."
+        parts = {"reason": _capitalised(reason)}
+        if said_before:
+            return phrases.said_no_answer.format(subject=subject, before=said_before, **parts)
+        return phrases.no_answer.format(name=name, before=before, **parts)
     if not explanation.changes:
-        return f"{name} is predicted {before} already; nothing has to change."
-    parts = [change_phrase(change) for change in explanation.changes]
-    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    if before == after:
-        change = f"{name} is predicted {before} already, but breaks a constraint. It would obey them all if {listed}."
+        if said_before:
+            return phrases.said_already.format(subject=subject, before=said_before)
+        return phrases.already.format(name=name, before=before)
+    is_same = explanation.predicted == explanation.outcome
+    if said_before and said_after:
+        phrase = phrases.said_obeys if is_same else phrases.said_would
+        values = {"subject": subject, "before": said_before, "after": said_after}
     else:
-        change = f"{name} is predicted {before}. It would be predicted {after} if {listed}."
-    return f"{change} {proof(explanation)}."
+        phrase = phrases.obeys if is_same else phrases.would
+        values = {"name": name, "before": before, "after": after}
+    is_person = bool(said_before and said_after)
+    told = phrase.format(changes=_listed_changes(explanation, phrases, is_person), **values)
+    return f"{told} {proof(explanation, language)}"
 
 
-def proof(explanation: Explanation) -> str:
+def letter(
+    explanation: Explanation, language: str = DEFAULT, recipient: str | None = None, sender: str | None = None
+) -> str:
+    """A letter to the person the row is about: the decision, what would change it, in detail, and how sure that is."""
+    phrases, schema = catalogue(language), explanation.schema.in_language(language)
+    greeting = phrases.greeting_name.format(recipient=plain(recipient)) if recipient else phrases.greeting
+    closing = f"{phrases.closing}\n{plain(sender)}" if sender else phrases.closing
+    paragraphs = [greeting, *_body(explanation, phrases, schema), closing]
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _body(explanation: Explanation, phrases: Catalogue, schema: Schema) -> list[str]:
+    subject = _capitalised(plain(schema.subject))
+    before, after = _said(schema, explanation.predicted), _said(schema, explanation.outcome)
+    reason = _capitalised(plain(phrases.reason(explanation.reason)))
+    if explanation.predicted is None:
+        return [f"{reason}."]
+    if before:
+        decided = phrases.decided.format(subject=subject, before=before)
+    else:
+        decided = phrases.decided_plain.format(before=_quoted(phrases, explanation.predicted))
+    if not explanation.status.has_answer:
+        return [decided, f"{reason}."]
+    if not explanation.changes:
+        return [decided, phrases.nothing]
+    changes = _listed_changes(explanation, phrases, is_person=True)
+    if explanation.predicted == explanation.outcome:
+        told = phrases.said_obeys if before else phrases.obeys
+        would = told.format(
+            subject=subject, name=phrases.row.format(row=plain(explanation.label)), changes=changes,
+            before=before or _quoted(phrases, explanation.predicted),
+        )  # fmt: skip
+        start = [would]
+    elif after:
+        start = [decided, phrases.said_would.format(subject=subject, after=after, changes=changes)]
+    else:
+        start = [decided, phrases.would_plain.format(after=_quoted(phrases, explanation.outcome), changes=changes)]
+    lines = [f"  - {_line(explanation, change, phrases)}" for change in explanation.changes]
+    detail = "\n".join([phrases.in_detail, *lines])
+    return [*start, detail, phrases.stays, _letter_proof(explanation, phrases)]
+
+
+def proof(explanation: Explanation, language: str = DEFAULT) -> str:
     """How sure we are that no smaller change would do, and the distance."""
-    distance = f"{explanation.distance_name} distance {explanation.distance:.4g}"
+    phrases = catalogue(language)
+    value = phrases.rounded(float("nan") if explanation.distance is None else explanation.distance)
+    distance = phrases.distance.format(name=plain(explanation.distance_name), value=value)
     if explanation.status.name == "OPTIMAL":
-        return f"No smaller change does that, which is proven ({distance})"
-    if explanation.status.name == "BOUNDED":
-        return f"The smallest change is at most {explanation.gap:.1%} smaller, which is proven ({distance})"
-    return f"A smaller change may exist ({distance})"
+        return phrases.proven.format(distance=distance)
+    if explanation.status.name == "BOUNDED" and explanation.lower_bound > 0:
+        return phrases.bounded.format(gap=phrases.share(explanation.gap or 0.0, 1), distance=distance)
+    return phrases.unproven.format(distance=distance)
 
 
-def change_phrase(change: Change) -> str:
-    """One change: "income were 52,000 EUR instead of 48,200 EUR"."""
-    after, before = quantity(change.shown, change.unit), quantity(change.before, change.unit)
-    return f"{change.feature} were {after} instead of {before}"
+def _letter_proof(explanation: Explanation, phrases: Catalogue) -> str:
+    if explanation.status.name == "OPTIMAL":
+        return phrases.letter_proven
+    if explanation.status.name == "BOUNDED" and explanation.lower_bound > 0:
+        return phrases.letter_bounded.format(gap=phrases.share(explanation.gap or 0.0, 1))
+    return phrases.letter_unproven
 
 
-def quantity(value: float, unit: str = "") -> str:
+def change_phrase(change: Change, feature: Feature, phrases: Catalogue, is_person: bool = False) -> str:
+    """One change: "your income were 52,000 EUR instead of 48,200 EUR" or "you had 2 fewer recent inquiries"."""
+    moved = change.shown - change.before
+    is_counted = all(value == int(value) and abs(value) < _EXACT for value in (change.shown, change.before))
+    if feature.one and is_counted:
+        number = abs(moved)
+        fewer, more = (phrases.said_fewer, phrases.said_more) if is_person else (phrases.fewer, phrases.more)
+        things = plain(feature.one if phrases.is_one(number) else feature.many)
+        return (fewer if moved < 0 else more).format(number=phrases.number(number), things=things)
+    return phrases.change.format(
+        feature=called(feature),
+        after=measured(change.shown, feature, phrases),
+        before=measured(change.before, feature, phrases),
+    )
+
+
+def called(feature: Feature) -> str:
+    """The column as it stands in a sentence."""
+    return plain(feature.label or feature.name)
+
+
+def measured(value: float, feature: Feature, phrases: Catalogue) -> str:
+    """A value of a column, with its unit."""
+    unit = feature.unit_one if feature.unit_one and phrases.is_one(value) else feature.unit
+    text = phrases.number(value)
+    return f"{text} {plain(unit)}" if unit else text
+
+
+def quantity(value: float, unit: str = "", language: str = DEFAULT) -> str:
     """A number as people write it, with its unit: all its digits, no more."""
-    text = f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else _decimal(value)
-    return f"{text} {unit}" if unit else text
+    text = catalogue(language).number(value)
+    return f"{text} {plain(unit)}" if unit else text
 
 
-def _decimal(value: float) -> str:
-    shortest = repr(float(value))
-    if "e" in shortest:
-        return shortest
-    whole, _, digits = shortest.partition(".")
-    return f"{int(whole):,}.{digits}" if abs(float(whole)) >= 1000 else shortest
+def words_of(explanation: Explanation, change: Change, language: str) -> Feature:
+    """What the schema says of a changed column, in that language."""
+    schema = explanation.schema.in_language(language)
+    return schema[change.feature] if change.feature in schema else Feature(change.feature, unit=change.unit)
+
+
+def _line(explanation: Explanation, change: Change, phrases: Catalogue) -> str:
+    feature = words_of(explanation, change, phrases.code)
+    moved = phrases.exact_difference(change.before, change.shown)
+    return phrases.line.format(
+        feature=plain(feature.many) if feature.many and not feature.label else called(feature),
+        after=measured(change.shown, feature, phrases),
+        before=measured(change.before, feature, phrases),
+        change=f"{moved} {plain(feature.unit)}".rstrip(),
+    )
+
+
+def _listed_changes(explanation: Explanation, phrases: Catalogue, is_person: bool) -> str:
+    return phrases.listed(
+        [
+            change_phrase(change, words_of(explanation, change, phrases.code), phrases, is_person)
+            for change in explanation.changes
+        ]
+    )
+
+
+def _said(schema: Schema, label: object) -> str:
+    """The word for a decision, or nothing where the schema has no subject or no word for this one."""
+    return plain(schema.outcomes[label]) if schema.subject and label in schema.outcomes else ""
+
+
+def _quoted(phrases: Catalogue, label: object) -> str:
+    return phrases.quoted.format(text=plain(label))
 
 
 def _capitalised(text: str) -> str:

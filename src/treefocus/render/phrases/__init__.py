@@ -1,0 +1,132 @@
+"""Every phrase that people read, a file a language. A new language is one more file here, named by its code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from treefocus.errors import reject
+
+DEFAULT = "en"
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """One language: how it writes numbers and lists, and its phrases with {places} to fill.
+
+    Phrases that start with `said_` speak to a person about a subject ("your application"), the others about a row.
+    `words` are those of tables, plots and the report; `reasons` has the English ones as keys, with {} for details.
+    """
+
+    code: str
+    decimal: str
+    group: str
+    comma: str
+    final: str
+    quoted: str
+    percent: str
+    is_one: Callable[[float], bool]
+    row: str
+    no_prediction: str
+    no_answer: str
+    already: str
+    would: str
+    obeys: str
+    said_no_answer: str
+    said_already: str
+    said_would: str
+    said_obeys: str
+    change: str
+    fewer: str
+    more: str
+    said_fewer: str
+    said_more: str
+    proven: str
+    bounded: str
+    unproven: str
+    distance: str
+    greeting: str
+    greeting_name: str
+    decided: str
+    decided_plain: str
+    would_plain: str
+    in_detail: str
+    line: str
+    stays: str
+    letter_proven: str
+    letter_bounded: str
+    letter_unproven: str
+    nothing: str
+    closing: str
+    reasons: Mapping[str, str]
+    statuses: Mapping[str, str]
+    words: Mapping[str, str]
+
+    def number(self, value: float) -> str:
+        """A number as people write it: all its digits, no more."""
+        text = repr(float(value))
+        if "inf" in text or "nan" in text:
+            return text
+        if value == int(value) and abs(value) < 1e15:
+            text = f"{int(value):,}"
+        elif "e" not in text and abs(value) >= 1000:
+            whole, _, digits = text.partition(".")
+            text = f"{int(whole):,}.{digits}"
+        return self._localised(text)
+
+    def rounded(self, value: float, digits: int = 4) -> str:
+        """A number to so many digits, where it only gives an impression."""
+        return self._localised(f"{value:.{digits}g}")
+
+    def share(self, value: float, digits: int = 0) -> str:
+        """A share as per cent."""
+        return self.percent.format(number=self._localised(f"{100 * value:.{digits}f}"))
+
+    def difference(self, value: float) -> str:
+        """A signed number to four digits."""
+        whole = 1000 <= abs(value) < 1e15
+        return self._localised(f"{value:+,.0f}" if whole else f"{value:+.4g}")
+
+    def exact_difference(self, before: float, after: float) -> str:
+        """The signed difference of two numbers as they are written, with all its digits."""
+        with localcontext(prec=800):
+            moved = Decimal(repr(float(after))) - Decimal(repr(float(before)))
+        text = f"{moved:+,f}" if -20 < moved.adjusted() < 15 else f"{moved:+e}"
+        return self._localised(text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text)
+
+    def listed(self, parts: list[str]) -> str:
+        """Parts as an enumeration."""
+        return parts[0] if len(parts) == 1 else f"{self.comma.join(parts[:-1])}{self.final}{parts[-1]}"
+
+    def reason(self, english: str) -> str:
+        """A reason in this language; one that is not in the catalogue stays English."""
+        for key, phrase in self.reasons.items():
+            start, place, end = key.partition("{}")
+            if english == key:
+                return phrase
+            if place and english.startswith(start) and english.endswith(end):
+                return phrase.replace("{}", english[len(start) : len(english) - len(end)])
+        return english
+
+    def _localised(self, text: str) -> str:
+        return text.translate({ord(","): self.group, ord("."): self.decimal})
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """The codes of the languages there are."""
+    return tuple(sorted(module.name for module in iter_modules(__path__)))
+
+
+@cache
+def catalogue(language: str = DEFAULT) -> Catalogue:
+    """The catalogue of a language, by its code."""
+    if language not in languages():
+        reject("language", f"one of {', '.join(languages())}", repr(language))
+    found = import_module(f"{__name__}.{language}").CATALOGUE
+    assert isinstance(found, Catalogue), f"{language} has no CATALOGUE"
+    return found
