@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from forests import adversarial_rows
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
+from forests import adversarial_rows
 from treefocus import Explainer, UnsupportedModel, kernels
 from treefocus.adapters import translate
 from treefocus.errors import InvalidInput

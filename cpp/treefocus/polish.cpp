@@ -94,15 +94,31 @@ private:
         return kNone;
     }
 
+    // The allowed cells closer to home than where the feature is, on both sides of it, the closest first.
+    std::vector<std::int32_t> closer(std::int32_t f) const {
+        std::vector<std::int32_t> codes;
+        const double here = delta_[f];
+        const auto delta = [&](std::int32_t code) { return code == kNone ? kInfinity : choices_.delta[choices_.at(f, code)]; };
+        std::int32_t up = choices_.home[f], down = beside(f, up, -1);
+        while (std::min(delta(up), delta(down)) < here) {
+            std::int32_t& next = delta(up) <= delta(down) ? up : down;
+            codes.push_back(next);
+            next = beside(f, next, &next == &up ? 1 : -1);
+        }
+        return codes;
+    }
+
     bool single() {
         bool any = false;
         for (const std::int32_t f : moved()) {
-            const std::int32_t from = code_of(f), step = from > choices_.home[f] ? 1 : -1;
-            for (std::int32_t code = choices_.home[f]; code != from && code != kNone; code = beside(f, code, step)) {
+            const std::int32_t from = code_of(f);
+            bool is_better = false;
+            for (const std::int32_t code : closer(f)) {
                 go(f, code);
-                if (is_answer()) break;
+                is_better = is_answer() && is_cheaper(cost_);
+                if (is_better) break;
             }
-            if (is_answer() && is_cheaper(cost_)) any = true, cost_ = cost();
+            if (is_better) any = true, cost_ = cost();
             else go(f, from);
         }
         return any;
@@ -110,9 +126,9 @@ private:
 
     bool trade() {
         for (const std::int32_t f : moved()) {
-            const std::int32_t from = code_of(f), step = from > choices_.home[f] ? 1 : -1;
+            const std::int32_t from = code_of(f);
             std::int64_t turns = -1;
-            for (std::int32_t code = choices_.home[f]; code != from && code != kNone; code = beside(f, code, step)) {
+            for (const std::int32_t code : closer(f)) {
                 go(f, code);
                 if (walker_.n_turns() == turns) continue;  // dearer, and the same to every tree
                 for (std::int32_t g = 0; g < forest_.n_features; ++g)
@@ -124,14 +140,18 @@ private:
         return false;
     }
 
-    // Sends a feature away as long as the whole stays cheaper; true at the first answer.
+    // Sends a feature along as long as the whole can stay cheaper; true at the first answer.
     bool send(std::int32_t g, std::int32_t step) {
         const std::int32_t from = code_of(g);
+        std::int64_t seen = walker_.n_turns();  // what the trees have answered already
         for (std::int32_t code = beside(g, from, step); code != kNone; code = beside(g, code, step)) {
-            const std::int64_t turns = walker_.n_turns();
+            const double before = delta_[g];
             go(g, code);
-            if (!is_cheaper(cost_)) break;
-            if (walker_.n_turns() != turns && is_answer()) return cost_ = cost(), true;
+            const bool is_cheap = is_cheaper(cost_);
+            if (!is_cheap && delta_[g] > before) break;
+            if (!is_cheap || walker_.n_turns() == seen) continue;
+            if (is_answer()) return cost_ = cost(), true;
+            seen = walker_.n_turns();
         }
         go(g, from);
         return false;

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DEMO_DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
 DEMO_SECONDS = 0.05  # a row
 PICKLES = (".pkl", ".pickle", ".joblib")
-OUTPUTS = (*TABLE_FILES, ".json")
+OUTPUTS = (*TABLE_FILES, ".json", ".html")
 N_PEOPLE = 3  # whose answers are given as sentences
 MISUSE, INTERRUPTED = 2, 130
 
@@ -398,6 +398,8 @@ def _write(found: Explanations, path: Path) -> None:
     try:
         if path.suffix == ".json":
             found.to_json(path)
+        elif path.suffix == ".html":
+            found.to_html(path)
         else:
             write_columns(path, found.records())
     except OSError as error:

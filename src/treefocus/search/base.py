@@ -90,7 +90,6 @@ class Outcome:
         distance = np.where(valid, problem.distance_to(points), np.nan)
         return cls(points, distance, np.where(infeasible, np.inf, 0.0), status, history)
 
-
     def improved(self, incumbent: Incumbent) -> Outcome:
         """The same bounds with points that may be closer."""
         has_point = np.isfinite(incumbent.distance)
