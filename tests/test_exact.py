@@ -192,8 +192,6 @@ def test_a_value_that_only_the_cast_to_float32_takes_across_is_an_answer() -> No
     model = either(1.6e9, 1.6e9, input_dtype="float32")
     row, across = np.array([[1.6e9 - 10, 0.0]]), np.array([[1.6e9 + 65, 0.0]])
     assert brute.predict(model, np.vstack([row, across])).tolist() == [0, 1]
-    found = Explainer(model, distance="manhattan", scale=None).explain(row, strategy="exact")
-    assert found.lower_bound[0] <= 75
     near = Explainer(model, distance="manhattan", scale=None, bounds=(0, 1.6e9 + 100)).explain(row, strategy="exact")
     assert near.status[0] is not Status.INFEASIBLE
 

@@ -72,6 +72,23 @@ double up_to_grain(double v, std::int8_t grain) {
 
 double down_to_grain(double v, std::int8_t grain) { return -up_to_grain(-v, grain); }
 
+Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box_low, double box_high, std::int8_t grain) {
+    Ends ends{up_to_grain(std::max(cell_low, box_low), grain), down_to_grain(std::min(cell_high, box_high), grain)};
+    if (ends.low <= ends.high || !forest.is_float32 || grain != 0) return ends;
+    const auto halfway = [](float a, float b) { return 0.5 * (static_cast<double>(a) + static_cast<double>(b)); };
+    if (std::isfinite(cell_low)) {
+        const float own = static_cast<float>(cell_low);
+        cell_low = halfway(std::nextafter(own, -INFINITY), own);
+        if (static_cast<float>(cell_low) != own) cell_low = std::nextafter(cell_low, INFINITY);
+    }
+    if (std::isfinite(cell_high)) {
+        const float own = static_cast<float>(cell_high);
+        cell_high = halfway(own, std::nextafter(own, INFINITY));
+        if (static_cast<float>(cell_high) != own) cell_high = std::nextafter(cell_high, -INFINITY);
+    }
+    return {std::max(cell_low, box_low), std::min(cell_high, box_high)};
+}
+
 void Choices::load(const Batch& batch, std::int64_t row) {
     const std::int32_t d = forest.n_features;
     x = batch.rows + row * d;
@@ -91,8 +108,7 @@ void Choices::load(const Batch& batch, std::int64_t row) {
         double cheapest = kInfinity;
         for (std::int32_t c = 0; c < n; ++c) {
             const std::int32_t i = at(f, c);
-            const double a = up_to_grain(std::max(cell_low[i], low[f]), batch.grain[f]);
-            const double b = down_to_grain(std::min(cell_high[i], high[f]), batch.grain[f]);
+            const auto [a, b] = ends_of(forest, cell_low[i], cell_high[i], low[f], high[f], batch.grain[f]);
             const bool is_above = c > own || (c == own && x[f] < a);
             value[i] = c == own && may_stay ? x[f] : a > b ? NAN : is_above ? a : b;
             if (c == own && !may_stay && a <= b) value[i] = std::clamp(x[f], a, b);

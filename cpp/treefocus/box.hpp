@@ -45,6 +45,13 @@ struct Norms {
 double up_to_grain(double v, std::int8_t grain);
 double down_to_grain(double v, std::int8_t grain);
 
+// The values low..high of a run of cells that ends at cell_low..cell_high, within the box and on the grain. A float64
+// column of a float32 model may also use what the cast rounds into the cells, where nothing else of them is in the box.
+struct Ends {
+    double low, high;
+};
+Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box_low, double box_high, std::int8_t grain);
+
 struct Choices {
     Choices(const Forest& forest, const double* cell_low, const double* cell_high);
     void load(const Batch& batch, std::int64_t row);

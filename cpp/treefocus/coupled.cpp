@@ -39,7 +39,7 @@ void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t 
     start_.resize(d);
     for (std::int32_t f = 0; f < d; ++f) start_[f] = (x_[f] - batch.offset[f]) / batch.scale[f];
     y_ = start_;
-    noise = distance_.metric == Metric::cosine ? 1e-11 : 1e-17;  // in units of cost
+    noise = distance_.metric == Metric::cosine ? 1e-11 : 1e-19;  // in units of cost
     for (auto* v : {&y_low_, &y_high_, &value_low_, &value_high_, &point_, &measured_, &slope_}) v->assign(d, 0.0);
     if (distance_.metric != Metric::cosine && variance_.empty()) variance_ = inverse_diagonal(distance_.inverse, d);
 }
@@ -49,10 +49,8 @@ bool CoupledCost::settle(const std::int32_t* low, const std::int32_t* high) {
     for (std::int32_t f = 0; f < choices.forest.n_features; ++f) {
         if (choices.home[f] == kMissing) continue;
         const std::int32_t own = choices.forest.code(f, x_[f]);
-        double a = std::max(choices.cell_low[choices.at(f, low[f])], choices.low[f]);
-        double b = std::min(choices.cell_high[choices.at(f, high[f])], choices.high[f]);
-        a = up_to_grain(a, batch_->grain[f]);
-        b = down_to_grain(b, batch_->grain[f]);
+        auto [a, b] = ends_of(choices.forest, choices.cell_low[choices.at(f, low[f])],
+                              choices.cell_high[choices.at(f, high[f])], choices.low[f], choices.high[f], batch_->grain[f]);
         if (own >= low[f] && own <= high[f] && x_[f] >= choices.low[f] && x_[f] <= choices.high[f])
             a = std::min(a, x_[f]), b = std::max(b, x_[f]);
         if (a > b) return false;
