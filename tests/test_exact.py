@@ -36,7 +36,7 @@ from treefocus import (
     Range,
     Status,
 )
-from treefocus.forest import Floats
+from treefocus.forest import Decision, Floats
 from treefocus.problem import Problem
 from treefocus.schema import ANY_FLOAT
 from treefocus.search import Outcome, Run
@@ -196,11 +196,13 @@ def test_a_value_that_only_the_cast_to_float32_takes_across_is_an_answer() -> No
     assert near.status[0] is not Status.INFEASIBLE
 
 
-def test_a_sum_in_float32_may_drift_as_far_as_rounding_allows() -> None:
-    """Adding 6e-8 to 1 in float32 adds 1.2e-7, a thousand times over."""
+@pytest.mark.parametrize("decision", ["above", "argmax"])
+def test_a_sum_in_float32_may_drift_as_far_as_rounding_allows(decision: Decision) -> None:
+    """To 1 in float32, 5.9e-8 adds nothing and 6e-8 adds 1.2e-7, a thousand times: two scores drift twice as far."""
     n_trees = 1000
     root = 3 * np.arange(n_trees)
     left, right = (np.stack([root + side, -np.ones(n_trees), -np.ones(n_trees)], axis=1).ravel() for side in (1, 2))
+    is_above = decision == "above"
     model = Forest(
         feature=[0, -1, -1] * n_trees,
         threshold=[0.5, 0.0, 0.0] * n_trees,
@@ -208,12 +210,12 @@ def test_a_sum_in_float32_may_drift_as_far_as_rounding_allows() -> None:
         right=right,
         default_left=[False] * 3 * n_trees,
         tree_start=3 * np.arange(n_trees + 1),
-        leaf_value=[[0.0], [6e-8]] * n_trees,
-        base_score=[1.0],
+        leaf_value=([[0.0], [6e-8]] if is_above else [[0.0, 0.0], [5.9e-8, 6e-8]]) * n_trees,
+        base_score=[1.0] if is_above else [1.0 + n_trees * 1.15e-7, 1.0],
         classes=["no", "yes"],
         n_features=1,
-        decision="above",
-        cut=1.0 + n_trees * 6e-8 + 3.5e-5,
+        decision=decision,
+        cut=1.0 + n_trees * 6e-8 + 3.5e-5 if is_above else 0.0,
         score_dtype="float32",
     )
     assert brute.predict(model, np.array([[0.0], [1.0]])).tolist() == [0, 1]

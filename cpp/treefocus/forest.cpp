@@ -42,8 +42,9 @@ void Forest::finish() {
             largest = std::max(largest, std::abs(leaf_value[i]));
         score_size += largest;
     }
-    // A sum of n floats is off by at most n half units in the last place of its largest partial sum.
-    tolerance = (has_float32_sum ? 6.1e-8 * (n_trees() + 1) : 1e-9) * score_size / divisor;
+    // A sum of n floats is off by at most n half units in the last place of its largest partial sum, and a difference of
+    // two such sums by twice that.
+    tolerance = 2.0 * (has_float32_sum ? 6.1e-8 * (n_trees() + 1) : 1e-9) * score_size / divisor;
 }
 
 void Forest::number_slots() {

@@ -50,7 +50,7 @@ struct Forest {
     std::vector<std::int32_t> user_start;   // (n_thresholds + 1,) nodes that use a threshold
     std::vector<std::int32_t> user_node;
     std::shared_ptr<Cache> cache;           // what other kernels derive, once
-    double tolerance = 0.0;                 // how far rounding can move a score, with room to spare
+    double tolerance = 0.0;                 // how far rounding can move a score, or two apart
 
     std::int32_t n_nodes() const { return static_cast<std::int32_t>(feature.size()); }
     std::int32_t n_trees() const { return static_cast<std::int32_t>(tree_start.size()) - 1; }

@@ -14,7 +14,9 @@ from treefocus.search.examples import nearest_examples
 from treefocus.search.focus import Focus
 from treefocus.search.polish import polished
 
-# Short descents that see the forest differently: a soft one that looks far, sharp ones that look close.
+# One short descent is enough to start a proof. Without one, several that see the forest differently: a soft one that
+# looks far, sharp ones that look close.
+FIRST_SEED = (Focus(sigma=10.0, beta=0.01, alpha=0.03, iterations=50, retry=False, polish=False),)
 SEEDS = tuple(
     Focus(sigma=sigma, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False) for sigma in (5.0, 10.0, 30.0)
 )
@@ -38,7 +40,7 @@ class Auto(Strategy):
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Seed, polish, prove."""
-        incumbent = seeded(problem, run)
+        incumbent = seeded(problem, run, FIRST_SEED if self.prove else SEEDS)
         if problem.distance.norms is None and problem.distance.compiled is None:
             return Outcome.of_points(problem, incumbent.points)
         limit = self.time_limit if run.time_limit is None else run.time_limit
@@ -52,7 +54,7 @@ class Auto(Strategy):
         return found.improved(incumbent)
 
 
-def seeded(problem: Problem, run: Run) -> Incumbent:
+def seeded(problem: Problem, run: Run, seeds: tuple[Focus, ...] = FIRST_SEED) -> Incumbent:
     """The best of several starts; a search over boxes follows, so only the cheap half of polish is spent on each."""
     quiet = replace(run, progress=None)
     incumbent = Incumbent(problem)
@@ -60,7 +62,7 @@ def seeded(problem: Problem, run: Run) -> Incumbent:
     if problem.distance.compiled is None and problem.distance.norms is not None:
         # No descent on this distance: the Manhattan distance stands in for the seeds.
         guide = replace(problem, distance=Manhattan().fitted(problem.forest.n_features, None))
-    for seed in SEEDS:
+    for seed in seeds:
         incumbent.offer(polished(problem, seed.solve(guide, quiet).points, quiet, with_trades=False))
     if problem.examples is not None:
         examples = nearest_examples(problem)
