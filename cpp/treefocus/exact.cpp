@@ -228,9 +228,18 @@ private:
         return cost_.is_tight() || cost_.cost >= least();
     }
 
-    // A box of one cell that is not done after all: what is in it costs at least this.
-    void give_up() {
-        if (walker_.predicted() == to_) unresolved_ = std::min(unresolved_, cost_.cost);
+    // Whether a cut leaves something on both sides, with the closest point on the near one. It always does, unless
+    // rounding put the closest point of a coupled distance outside the box.
+    bool can_split(const Cut& cut) const {
+        if (cut.feature < 0 || range_trail_.size() > kLongestTrail) return false;
+        const std::int32_t code = walker_.codes()[cut.feature];
+        const std::int32_t low = low_[cut.feature], high = high_[cut.feature];
+        return low <= code && code <= high && (cut.is_up ? code < cut.code && cut.code <= high : low <= cut.code && cut.code < code);
+    }
+
+    // A box that cannot be split: a cell without an answer is done; of anything else it is only known what it costs.
+    void give_up(const Cut& cut) {
+        if (cut.feature >= 0 || walker_.predicted() == to_) unresolved_ = std::min(unresolved_, cost_.cost);
     }
 
     // Plain depth first until the box budget is used up; false if cut off. The far side is a call, the near side goes on
@@ -246,8 +255,8 @@ private:
             }
             if (close_box()) break;
             const Cut cut = choose();
-            if (cut.feature < 0) {
-                give_up();
+            if (!can_split(cut)) {
+                give_up(cut);
                 break;
             }
             const Mark before = mark();
@@ -317,7 +326,7 @@ private:
         bool is_done = true;
         if (!is_closed) {
             const Cut cut = choose();
-            if (cut.feature < 0) give_up();
+            if (!can_split(cut)) give_up(cut);
             else
                 for (const bool is_far : {true, false}) {
                     const Mark inner = mark();
@@ -415,6 +424,7 @@ private:
     static constexpr std::int64_t kRootBoxes = 5000;   // plain boxes before a box gets a priced bound
     static constexpr std::int64_t kBoxes = 1000;
     static constexpr std::int64_t kAllBoxes = std::numeric_limits<std::int64_t>::max() / 4;
+    static constexpr std::size_t kLongestTrail = 10'000'000;
     static constexpr int kRootSweeps = 30, kSweeps = 6;
     static constexpr std::int64_t kPricedBoxes = 20;   // what a priced bound counts as
 
