@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from typing import Any
 
 from treefocus.adapters import load_forest
 from treefocus.certificate import verify
@@ -15,7 +15,14 @@ from treefocus.forest import Forest
 from treefocus.schema import Feature, Schema
 from treefocus.search import Auto, Dace, Exact, FeatureTweaking, Focus, RandomPerturbation, Status
 
-__version__ = version("treefocus")
+
+def __getattr__(name: str) -> Any:
+    if name != "__version__":
+        raise AttributeError(f"module 'treefocus' has no attribute {name!r}")
+    from importlib.metadata import version  # slow to import, and seldom needed
+
+    return version("treefocus")
+
 
 __all__ = [
     "Auto", "Change", "Chebyshev", "Cosine", "Dace", "Decreasing", "Distance", "Euclidean", "Exact", "Explainer",

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -75,6 +74,8 @@ def certify(
     limits: Limits | None = None,
 ) -> dict[str, Any]:
     """The certificate of a problem of one row."""
+    from importlib.metadata import version  # slow to import, and seldom needed
+
     batch = problem.batch
     record: dict[str, Any] = {
         "format": FORMAT,
