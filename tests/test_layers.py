@@ -28,6 +28,7 @@ LAYERS = (
     ("schema",),
     ("grid",),
     ("forest",),
+    ("categories",),
     ("errors",),
 )
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}

@@ -17,17 +17,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus.categories import Categories
 from treefocus.errors import InvalidInput, reject
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
-Decision = Literal["argmax", "above", "at_least"]
+Decision = Literal["argmax", "above", "at_least", "between", "likely", "value"]
+Link = Literal["identity", "sigmoid", "softmax", "exp"]
 InputDtype = Literal["float32", "float64"]
 
 FORMAT = "treefocus-forest-1"
-_DECISIONS = ("argmax", "above", "at_least")
+LARGEST = float(np.finfo(np.float64).max)
+_DECISIONS = ("argmax", "above", "at_least", "between", "likely", "value")
+_LINKS = ("identity", "sigmoid", "softmax", "exp")
 _DTYPES = ("float32", "float64")
 
 
@@ -39,10 +43,15 @@ class Forest:
     which is what the source library's own prediction adds up. The class comes out of the scores by `decision`:
 
     - "argmax": the first of the largest scores (n_outputs = n_classes);
-    - "above" / "at_least": class 1 if the single score is > / >= `cut`, else class 0.
+    - "above" / "at_least": class 1 if the single score is > / >= `cut`, else class 0;
+    - "between": class 1 if `cut` <= the single score <= `cut_high`, else class 0;
+    - "likely": class 1 if the probability of output `favoured`, after the link, is >= `cut`, else class 0;
+    - "value": no classes, the score itself is the prediction (a regression).
 
-    A node sends x left if `x[feature] <= threshold`, compared after a cast to `input_dtype`; a missing value
-    goes where `default_left` says.
+    `link` leads from the scores to what the library shows: probabilities, or the predicted value.
+
+    A node sends x left if `x[feature] <= threshold`, compared after a cast to `input_dtype`, or, at a split on
+    categories, if its set has x's category; a missing value goes where `default_left` says.
     """
 
     feature: Ints  # (n_nodes,) -1 at a leaf
@@ -58,9 +67,14 @@ class Forest:
     divisor: float = 1.0
     decision: Decision = "argmax"
     cut: float = 0.0
+    cut_high: float = LARGEST
+    favoured: int = 0
+    link: Link = "identity"
     input_dtype: InputDtype = "float64"
     score_dtype: InputDtype = "float64"  # in which the sum is taken
     takes_missing: bool = False
+    categories: Categories | None = None
+    missing_is_choice: Bools | None = None  # (n_features,) numeric columns in which a search may leave or take missing
     feature_names: tuple[str, ...] | None = None
     tree_weight: Floats | None = None  # (n_trees,) the paper's omega, where trees vote with a weight
     leaf_distribution: Floats | None = None  # (n_leaves, n_outputs) T(y | j), where leaf_value is something else
@@ -78,6 +92,7 @@ class Forest:
         node_value: NDArray[Any],
         default_left: NDArray[Any] | None = None,
         node_distribution: NDArray[Any] | None = None,
+        categories: Categories | None = None,
         **rest: Any,
     ) -> Forest:
         """Build a forest from nodes in any order.
@@ -91,6 +106,7 @@ class Forest:
         _check_children(left, right, starts)
         per_node = {"feature": feature, "threshold": threshold, "default_left": default_left}
         per_node |= {"node_value": node_value, "node_distribution": node_distribution}
+        per_node |= {"categories": None if categories is None else categories.set_of_node}
         for name, values in per_node.items():
             if values is not None and len(values) != n_nodes:
                 reject(name, f"as long as left ({n_nodes})", len(values))
@@ -116,6 +132,7 @@ class Forest:
             tree_start=starts.astype(np.int32),
             leaf_value=at_leaves(node_value),
             leaf_distribution=None if node_distribution is None else at_leaves(node_distribution),
+            categories=None if categories is None else categories.reordered(order),
             **rest,
         )
 
@@ -156,22 +173,30 @@ class Forest:
             reject("Forest.leaf_value", f"({self.n_leaves}, n_outputs), a row a leaf", self.leaf_value.shape)
         if not np.isfinite(self.leaf_value).all() or not np.isfinite(self.base_score).all():
             raise InvalidInput("Forest.leaf_value and Forest.base_score must be finite.")
+        if self.categories is not None:
+            self.categories.check(self.feature, self.n_features)
+        if self.missing_is_choice is not None and self.missing_is_choice.shape != (self.n_features,):
+            reject("Forest.missing_is_choice", f"({self.n_features},)", self.missing_is_choice.shape)
         self._check_decision()
 
     def _check_decision(self) -> None:
-        if self.decision not in _DECISIONS:
-            reject("Forest.decision", f"one of {_DECISIONS}", repr(self.decision))
-        if self.input_dtype not in _DTYPES:
-            reject("Forest.input_dtype", f"one of {_DTYPES}", repr(self.input_dtype))
-        if self.score_dtype not in _DTYPES:
-            reject("Forest.score_dtype", f"one of {_DTYPES}", repr(self.score_dtype))
-        wanted = self.n_classes if self.decision == "argmax" else 1
-        if self.n_outputs != wanted or self.base_score.shape != (wanted,):
-            reject("Forest.leaf_value and base_score", f"{wanted} wide for {self.decision!r}", self.n_outputs)
-        if self.decision != "argmax" and self.n_classes != 2:
-            reject("Forest.classes", f"two labels for {self.decision!r}", self.n_classes)
+        choices = {"decision": _DECISIONS, "link": _LINKS, "input_dtype": _DTYPES, "score_dtype": _DTYPES}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                reject(f"Forest.{name}", f"one of {allowed}", repr(getattr(self, name)))
+        n_labels = {"argmax": self.n_outputs, "value": 0}.get(self.decision, 2)
+        if self.n_classes != n_labels:
+            reject("Forest.classes", f"{n_labels} labels for {self.decision!r}", self.n_classes)
+        if self.decision not in ("argmax", "likely") and self.n_outputs != 1:
+            reject("Forest.leaf_value", f"1 wide for {self.decision!r}", self.n_outputs)
+        if self.base_score.shape != (self.n_outputs,):
+            reject("Forest.base_score", f"as wide as leaf_value ({self.n_outputs})", self.base_score.shape)
+        if not 0 <= self.favoured < self.n_outputs:
+            reject("Forest.favoured", f"from 0 to {self.n_outputs - 1}", self.favoured)
         if not np.isfinite(self.cut):
             reject("Forest.cut", "a finite number", self.cut)
+        if self.decision == "between" and not self.cut <= self.cut_high < np.inf:
+            reject("Forest.cut_high", f"Forest.cut ({self.cut}) or more", self.cut_high)
         if not (np.isfinite(self.divisor) and self.divisor > 0):
             reject("Forest.divisor", "a finite number above 0", self.divisor)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
@@ -219,6 +244,8 @@ class Forest:
         record: dict[str, Any] = {"format": FORMAT}
         for field in fields(self):
             value = getattr(self, field.name)
+            if isinstance(value, Categories):
+                value = value.to_record()
             record[field.name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         data = json.dumps(record).encode()
         path = Path(path)
@@ -243,6 +270,8 @@ class Forest:
         try:
             names = values.get("feature_names")
             values["feature_names"] = None if names is None else tuple(names)
+            if values.get("categories") is not None:
+                values["categories"] = Categories.from_record(values["categories"])
             return cls(**values)
         except (TypeError, OverflowError) as error:
             raise InvalidInput(f"The forest file does not hold a forest: {error}.") from error
@@ -263,6 +292,7 @@ _ARRAYS: dict[str, type[np.generic]] = {
     "base_score": np.float64,
     "tree_weight": np.float64,
     "leaf_distribution": np.float64,
+    "missing_is_choice": np.bool_,
 }
 
 

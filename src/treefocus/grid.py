@@ -3,6 +3,9 @@
 Sort the unique thresholds of a feature, t_0 < t_1 < ...: they cut the axis into cells (-inf, t_0], (t_0, t_1], ...
 A value's code is its cell's number, the count of thresholds below it. Every node then reads `code <= split`,
 every point is a vector of small integers, and no comparison of floats is left to go wrong.
+
+The categories of a categorical feature are its cells, one more stands for the unseen ones, and nodes read "the cell is
+in my set". Such a feature, and a numeric one whose missing value can be chosen, has a last cell for the missing value.
 """
 
 from __future__ import annotations
@@ -10,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from treefocus.forest import Floats, Forest, Ints
+from treefocus.forest import Bools, Floats, Forest, Ints
 
 MISSING = -1  # the code of a missing value
 
@@ -22,29 +26,41 @@ class Grid:
 
     start: Ints  # (n_features + 1,) where a feature's thresholds begin
     threshold: Floats  # (n_thresholds,) ascending within a feature
-    split: Ints  # (n_nodes,) index into `threshold`, -1 at a leaf
-    low: Floats  # (n_thresholds + n_features,) smallest value of each cell; feature f's begin at start[f] + f
-    high: Floats  # (n_thresholds + n_features,) largest value of each cell
+    split: Ints  # (n_nodes,) index into `threshold`, -1 at a leaf and at a split by a set
+    cell_start: Ints  # (n_features + 1,) where a feature's cells begin
+    low: Floats  # (n_cells,) smallest value of each cell, NaN for a missing value's
+    high: Floats  # (n_cells,) largest value of each cell
+    has_sets: Bools  # (n_features,) whose nodes split by sets of cells, the last cell for the missing value
+    set_of_node: Ints  # (n_nodes,) the set of cells that go left, -1 where a threshold decides
+    sets: NDArray[np.uint64]  # (n_sets, n_words) bit c of a set: cell c goes left
 
     @classmethod
     def of(cls, forest: Forest) -> Grid:
         """Derive the grid of a forest."""
-        inner = np.flatnonzero(forest.left >= 0)
-        feature = forest.feature[inner]
-        threshold = floor_to(forest.threshold[inner], forest.input_dtype)
-        pairs = np.unique(np.stack([feature.astype(np.float64), threshold], axis=1), axis=0)
-        start = np.searchsorted(pairs[:, 0], np.arange(forest.n_features + 1)).astype(np.int32)
-        values = np.ascontiguousarray(pairs[:, 1])
-        split = np.full(len(forest.left), -1, np.int32)
-        for f in np.unique(feature):
-            mine = feature == f
-            split[inner[mine]] = start[f] + np.searchsorted(values[start[f] : start[f + 1]], threshold[mine])
+        start, values, split = _thresholds(forest)
+        has_sets = np.zeros(forest.n_features, bool)
+        if forest.categories is not None:
+            has_sets |= forest.categories.is_categorical
+        if forest.missing_is_choice is not None:
+            has_sets |= forest.missing_is_choice
         low, high = [], []
         for f in range(forest.n_features):
             own = values[start[f] : start[f + 1]]
-            low.append(np.concatenate([[-np.inf], next_above(own, forest.input_dtype)]))
-            high.append(np.concatenate([own, [np.inf]]))
-        return cls(start, values, split, np.concatenate(low), np.concatenate(high))
+            if forest.categories is not None and forest.categories.labels[f] is not None:
+                ends = np.arange(len(own) + 1.0)
+                below, above = ends, ends
+            else:
+                below = np.concatenate([[-np.inf], next_above(own, forest.input_dtype)])
+                above = np.concatenate([own, [np.inf]])
+            missing = [np.nan] * int(has_sets[f])
+            low.append(np.concatenate([below, missing]))
+            high.append(np.concatenate([above, missing]))
+        cell_start = np.concatenate([[0], np.cumsum([len(cells) for cells in low])]).astype(np.int32)
+        set_of_node, sets = _sets(forest, has_sets, split - start[np.maximum(forest.feature, 0)], np.diff(cell_start))
+        split = np.where(set_of_node >= 0, -1, split).astype(np.int32)
+        return cls(
+            start, values, split, cell_start, np.concatenate(low), np.concatenate(high), has_sets, set_of_node, sets
+        )
 
     def encode(self, forest: Forest, rows: Floats) -> Ints:
         """(n_rows, n_features) codes of the rows."""
@@ -52,8 +68,62 @@ class Grid:
         codes = np.empty(rows.shape, np.int32)
         for f in range(forest.n_features):
             codes[:, f] = np.searchsorted(self.threshold[self.start[f] : self.start[f + 1]], seen[:, f], side="left")
-        codes[np.isnan(rows)] = MISSING
-        return codes
+        missing = np.where(self.has_sets, np.diff(self.cell_start) - 1, MISSING)
+        return np.where(np.isnan(rows), missing, codes).astype(np.int32)
+
+    def goes_left(self, forest: Forest, node: Ints, code: Ints) -> Bools:
+        """Whether each of these inner nodes sends the code it is given left; both (n,)."""
+        below = code <= self.split[node] - self.start[forest.feature[node]]
+        left = np.where(code == MISSING, forest.default_left[node], below)
+        by_set = np.flatnonzero(self.set_of_node[node] >= 0)
+        cell = code[by_set]
+        word = self.sets[self.set_of_node[node[by_set]], cell // 64]
+        left[by_set] = (word >> (cell % 64).astype(np.uint64)) & np.uint64(1)
+        return left
+
+
+def _thresholds(forest: Forest) -> tuple[Ints, Floats, Ints]:
+    """Thresholds per feature, and each node's; between categories they stand halfway."""
+    inner = np.flatnonzero(forest.left >= 0)
+    feature = forest.feature[inner]
+    threshold = floor_to(forest.threshold[inner], forest.input_dtype)
+    if forest.categories is not None:
+        is_numeric = forest.categories.set_of_node[inner] < 0
+        inner, feature, threshold = inner[is_numeric], feature[is_numeric], threshold[is_numeric]
+    pairs = np.stack([feature.astype(np.float64), threshold], axis=1)
+    if forest.categories is not None:
+        for f in np.flatnonzero(forest.categories.is_categorical):
+            between = np.arange(forest.categories.n_labels(int(f))) + 0.5
+            pairs = np.concatenate([pairs, np.stack([np.full(len(between), float(f)), between], axis=1)])
+    pairs = np.unique(pairs, axis=0)
+    start = np.searchsorted(pairs[:, 0], np.arange(forest.n_features + 1)).astype(np.int32)
+    values = np.ascontiguousarray(pairs[:, 1])
+    split = np.full(len(forest.left), -1, np.int32)
+    for f in np.unique(feature):
+        mine = feature == f
+        split[inner[mine]] = start[f] + np.searchsorted(values[start[f] : start[f + 1]], threshold[mine])
+    return start, values, split
+
+
+def _sets(forest: Forest, has_sets: Bools, code_split: Ints, n_cells: Ints) -> tuple[Ints, NDArray[np.uint64]]:
+    """Every node's set of cells that go left, the missing value's among them, equal ones shared."""
+    of_node = np.full(len(forest.left), -1, np.int32)
+    if not has_sets.any():
+        return of_node, np.zeros((0, 1), np.uint64)
+    n_words = (int(n_cells[has_sets].max()) + 63) // 64
+    nodes = np.flatnonzero((forest.left >= 0) & has_sets[np.maximum(forest.feature, 0)])
+    bits = np.zeros((len(nodes), n_words * 64), bool)
+    for i, node in enumerate(nodes):
+        number = -1 if forest.categories is None else int(forest.categories.set_of_node[node])
+        if number >= 0 and forest.categories is not None:
+            bits[i, forest.categories.members(number)] = True
+        else:
+            bits[i, : code_split[node] + 1] = True
+        bits[i, n_cells[forest.feature[node]] - 1] = forest.default_left[node]
+    packed = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    unique, inverse = np.unique(packed, axis=0, return_inverse=True)
+    of_node[nodes] = np.asarray(inverse).reshape(-1)
+    return of_node, np.ascontiguousarray(unique)
 
 
 def as_input(values: Floats, input_dtype: str) -> Floats:

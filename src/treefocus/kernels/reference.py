@@ -8,8 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus.errors import InvalidInput
 from treefocus.forest import Floats, Forest, Ints
-from treefocus.grid import MISSING, Grid
+from treefocus.grid import Grid
 from treefocus.kernels.inputs import Batch, Descent, Int8s, SoftForest
 
 
@@ -27,16 +28,14 @@ def leaves(forest: Forest, rows: Floats) -> Ints:
     """(n_rows, n_trees) the leaf every row reaches in every tree."""
     grid = Grid.of(forest)
     codes = grid.encode(forest, rows)
-    every_row = np.arange(len(rows))
     leaf_number = np.cumsum(forest.left < 0) - 1
     reached = np.empty((len(rows), forest.n_trees), np.int32)
     for tree, root in enumerate(forest.tree_start[:-1]):
         node = np.full(len(rows), root)
-        while (inner := forest.left[node] >= 0).any():
-            code = codes[every_row, forest.feature[node]]
-            code_split = grid.split[node] - grid.start[forest.feature[node]]
-            to_left = np.where(code == MISSING, forest.default_left[node], code <= code_split)
-            node = np.where(inner, np.where(to_left, forest.left[node], forest.right[node]), node)
+        while (inner := np.flatnonzero(forest.left[node] >= 0)).size:
+            at = node[inner]
+            to_left = grid.goes_left(forest, at, codes[inner, forest.feature[at]])
+            node[inner] = np.where(to_left, forest.left[at], forest.right[at])
         reached[:, tree] = leaf_number[node]
     return reached
 
@@ -53,8 +52,24 @@ def decide(forest: Forest, scores: Floats) -> Ints:
     """(n_rows,) the class that comes out of the scores."""
     if forest.decision == "argmax":
         return np.asarray(np.argmax(scores, axis=1), dtype=np.int32)
-    above = scores[:, 0] > forest.cut if forest.decision == "above" else scores[:, 0] >= forest.cut
-    return np.asarray(above, dtype=np.int32)
+    if forest.decision == "value":
+        raise InvalidInput(f"A {forest.source} predicts a number; say which answer is wanted with an interval.")
+    score = shown(forest, scores)[:, forest.favoured] if forest.decision == "likely" else scores[:, 0]
+    yes = score > forest.cut if forest.decision == "above" else score >= forest.cut
+    if forest.decision == "between":
+        yes &= score <= forest.cut_high
+    return np.asarray(yes, dtype=np.int32)
+
+
+def shown(forest: Forest, scores: Floats) -> Floats:
+    """(n_rows, n_outputs) what the library shows for these scores: probabilities, or the predicted value."""
+    if forest.link == "softmax":
+        share = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+    with np.errstate(over="ignore"):
+        if forest.link == "sigmoid":
+            return np.asarray(1.0 / (1.0 + np.exp(-scores)))
+        return np.exp(scores) if forest.link == "exp" else scores
 
 
 def predict(forest: Forest, rows: Floats) -> Ints:
@@ -74,6 +89,12 @@ def soft_loss(forest: Forest, soft: SoftForest, z: Floats, label: Ints, sign: In
     slopes = np.zeros((n_rows, forest.n_outputs, forest.n_features))  # d score / d z
     leaf_number = np.cumsum(forest.left < 0) - 1
 
+    def codes_of(f: int) -> Ints:
+        """The cells of a feature that splits by sets."""
+        own = soft.threshold[grid.start[f] : grid.start[f + 1]]
+        codes = np.where(np.isnan(z[:, f]), len(own) + 1, np.searchsorted(own, z[:, f], side="left"))
+        return codes.astype(np.int32)
+
     def visit(node: int, activation: Floats, slope: Floats) -> None:
         """t~_j and its derivative, from the root to every leaf."""
         if forest.left[node] < 0:
@@ -83,9 +104,13 @@ def soft_loss(forest: Forest, soft: SoftForest, z: Floats, label: Ints, sign: In
             return
         f = forest.feature[node]
         missing = np.isnan(z[:, f])
-        with np.errstate(over="ignore"):
-            to_left = 1.0 / (1.0 + np.exp(soft.sigma * (z[:, f] - soft.threshold[grid.split[node]])))
-        to_left = np.where(missing, forest.default_left[node], to_left)
+        if grid.has_sets[f]:  # routed as the model routes it, and no slope
+            to_left = grid.goes_left(forest, np.full(n_rows, node), codes_of(f)).astype(np.float64)
+            missing = np.ones(n_rows, bool)
+        else:
+            with np.errstate(over="ignore"):
+                to_left = 1.0 / (1.0 + np.exp(soft.sigma * (z[:, f] - soft.threshold[grid.split[node]])))
+            to_left = np.where(missing, forest.default_left[node], to_left)
         own = np.zeros_like(slope)
         own[:, f] = np.where(missing, 0.0, -soft.sigma * to_left * (1.0 - to_left))
         for child, share, turn in (

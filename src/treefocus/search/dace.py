@@ -22,7 +22,7 @@ What is chosen here, and why:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +147,11 @@ def finer_grid(forest: Forest, examples: Floats, steps: int) -> Grid:
         split[node] = start[f] + np.searchsorted(own[f], grid.threshold[grid.split[node]])
     low = [np.concatenate([[-np.inf], next_above(values, forest.input_dtype)]) for values in own]
     high = [np.concatenate([values, [np.inf]]) for values in own]
-    return Grid(start, np.concatenate(own), split, np.concatenate(low), np.concatenate(high))
+    cell_start = (start + np.arange(len(start))).astype(np.int32)
+    return replace(
+        grid, start=start, threshold=np.concatenate(own), split=split, cell_start=cell_start,
+        low=np.concatenate(low), high=np.concatenate(high),
+    )  # fmt: skip
 
 
 class _Trees:
