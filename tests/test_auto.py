@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 
 import brute
 from forests import SEEDS
@@ -17,7 +19,7 @@ from test_exact import check
 from treefocus import Auto, Euclidean, Explainer, Focus, Forest, Mahalanobis, Status, kernels
 from treefocus.forest import Floats
 from treefocus.problem import Examples, Problem
-from treefocus.search import Run
+from treefocus.search import Run, auto
 
 EXAMPLES = max(1, round(12 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))
 many = settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
@@ -158,3 +160,31 @@ def test_a_box_without_sides_is_searched_to_its_end(seed: int, distance: Euclide
     )  # fmt: skip
     for i, question in enumerate(brute.questions_of(problem)):
         assert found.distance[i] == pytest.approx(brute.optimum(question), rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@many
+@given(seed=SEEDS)
+def test_few_thresholds_need_no_seeds_and_prove_the_same(distance: str, seed: int) -> None:
+    problem = small_problem(seed, distance)
+    plain = Auto(time_limit=None).solve(problem, ONE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auto, "FEW_THRESHOLDS", -1)
+        with_seeds = Auto(time_limit=None).solve(problem, ONE)
+    check(problem, with_seeds, is_finished=True)
+    assert plain.status.tolist() == with_seeds.status.tolist()
+    np.testing.assert_allclose(plain.distance, with_seeds.distance, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("distance", ["manhattan", "mahalanobis"])
+def test_without_a_clock_the_answers_hang_on_the_boxes_alone(distance: str) -> None:
+    rows, labels = make_classification(600, 12, n_informative=10, random_state=3)
+    model = RandomForestClassifier(60, max_depth=7, random_state=3).fit(rows, labels)
+    explainer = Explainer(model, rows, distance=distance)
+    strategy = Auto(time_limit=None, node_limit=200)
+    alone, together = (explainer.explain(rows[:20], strategy=strategy, n_jobs=n_jobs) for n_jobs in (1, 3))
+    parts = [explainer.explain(rows[i : i + 5], strategy=strategy) for i in range(0, 20, 5)]
+    assert Status.BOUNDED in alone.status.tolist()
+    for name in ("points", "lower_bound", "distance"):
+        assert getattr(alone, name).tobytes() == getattr(together, name).tobytes()
+        assert getattr(alone, name).tobytes() == b"".join(getattr(part, name).tobytes() for part in parts)

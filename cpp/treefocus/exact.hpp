@@ -42,6 +42,7 @@ struct Plan {
     Plan(const Forest& forest, const Limits& limits, int n_threads);
     bool can_search = true, can_price = true;
     int max_depth = 0;
+    static constexpr int kPlannedThreads = 8;  // without a clock, memory is planned for so many at least
 };
 
 // What every row of a batch shares.

@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treefocus import kernels
 from treefocus.adapters import translate
@@ -98,7 +97,7 @@ class Explainer:
             with _bar(progress, is_open.size) as report:
                 run = Run(seed=seed, n_jobs=n_jobs, time_limit=time_limit, progress=report)
                 found = chosen.solve(problem.subset(is_open), run)
-            outcome = _merged(outcome, is_open, found)
+            outcome = outcome.replaced(is_open, found)
         self._check_on_model(problem, outcome, reasons)
         return self._explanations(table, problem, outcome, reasons, time.perf_counter() - began)
 
@@ -142,7 +141,7 @@ class Explainer:
 
     def _check_on_model(self, problem: Problem, outcome: Outcome, reasons: dict[int, str]) -> None:
         """Ask the source model itself, where it is at hand; a row on which it disagrees is not returned."""
-        answered = np.flatnonzero([status.has_answer for status in outcome.status])
+        answered = np.flatnonzero(outcome.has_answer)
         if self._own_predict is None or not answered.size:
             return
         part = problem.batch.subset(answered)
@@ -160,7 +159,7 @@ class Explainer:
     def _explanations(
         self, table: Table, problem: Problem, outcome: Outcome, reasons: dict[int, str], seconds: float
     ) -> Explanations:
-        answered = np.array([status.has_answer for status in outcome.status], bool)
+        answered = outcome.has_answer
         is_readable = outcome.status != Status.INVALID
         before, after = (np.full(len(answered), None, object) for _ in range(2))
         before[is_readable] = self.forest.classes[problem.batch.origin[is_readable]]
@@ -174,7 +173,7 @@ class Explainer:
             predicted=before,
             outcome=after,
             found=outcome,
-            reasons=tuple(reasons.get(i, status.value) for i, status in enumerate(outcome.status)),
+            reasons=_sentences(outcome, reasons),
             distance_name=self.distance_name,
             problem=problem,
             seconds=seconds,
@@ -229,10 +228,13 @@ def _checked(table: Table, parameter: str, n_features: int, wanted: tuple[str, .
     return table
 
 
-def _merged(outcome: Outcome, rows: NDArray[np.intp], found: Outcome) -> Outcome:
-    outcome.points[rows], outcome.distance[rows] = found.points, found.distance
-    outcome.lower_bound[rows], outcome.status[rows] = found.lower_bound, found.status
-    return Outcome(outcome.points, outcome.distance, outcome.lower_bound, outcome.status, found.history, found.limits)
+def _sentences(outcome: Outcome, reasons: dict[int, str]) -> tuple[str, ...]:
+    """What is said of each row: its own reason, else its status's."""
+    said = {status: status.value for status in Status}
+    sentences = [said[status] for status in outcome.status]
+    for i, reason in reasons.items():
+        sentences[i] = reason
+    return tuple(sentences)
 
 
 def _spread_out(examples: Floats) -> Floats:

@@ -275,7 +275,9 @@ class Explanations:
     @property
     def gap(self) -> Floats:
         """(n_rows,) how much smaller, at most, each change could be, as a share of it; NaN where there is none."""
-        return np.array([np.nan if g is None else g for g in map(gap_of, self.distance, self.lower_bound)])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gap = np.maximum(0.0, (self.distance - self.lower_bound) / self.distance)
+        return np.where(self.distance == 0, 0.0, gap)
 
     @property
     def history(self) -> History | None:
@@ -285,7 +287,7 @@ class Explanations:
     @property
     def has_answer(self) -> Any:
         """(n_rows,) whether there is a counterfactual."""
-        return np.array([status.has_answer for status in self.status], dtype=bool)
+        return self.found.has_answer
 
     def to_frame(self) -> Any:
         """The counterfactuals with status, distance, lower bound, gap and both predictions, a row a row.
@@ -419,8 +421,8 @@ class Explanations:
 
     def _counts(self) -> dict[str, int]:
         """Rows per status, of those that occur."""
-        names = [status.name for status in self.status]
-        return {status.name: names.count(status.name) for status in Status if status.name in names}
+        counts = {status.name: int((self.status == status).sum()) for status in Status}
+        return {name: count for name, count in counts.items() if count}
 
     def _column(self, name: str) -> list[Any]:
         """A column of the rows that were asked about; whole numbers as such."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treefocus import kernels
 from treefocus.distances import Manhattan
 from treefocus.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
@@ -21,35 +22,56 @@ SEEDS = tuple(
     Focus(sigma=sigma, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False) for sigma in (5.0, 10.0, 30.0)
 )
 SHORT_SEARCH = 5000  # boxes a row that belong to the heuristic part
+FIRST_LOOK = 100  # boxes a row before any seed, which prove most rows where there are few thresholds,
+FEW_THRESHOLDS = 64  # at most so many; there seeds would cost more than the proof
 
 
 @dataclass(frozen=True)
 class Auto(Strategy):
     """The optimum where the time allows, an honest gap otherwise.
 
-    time_limit: seconds a row for the proof, unless `explain(time_limit=...)` says otherwise. prove=False stops after
-    seeds, polish and a short search: close, and fast, without a claim.
+    time_limit: seconds a row for the proof, unless `explain(time_limit=...)` says otherwise; None for no clock.
+    node_limit: boxes a row for the proof; with it and without a clock the answers are the same on every machine.
+    prove=False stops after seeds, polish and a short search: close, and fast, without a claim.
     """
 
-    time_limit: float = 1.0
+    time_limit: float | None = 1.0
     memory_limit: float = 1e9
     prove: bool = True
+    node_limit: int | None = None
 
     def __post_init__(self) -> None:
-        check_positive(self, "time_limit", "memory_limit")
+        limits = [name for name in ("time_limit", "node_limit") if getattr(self, name) is not None]
+        check_positive(self, "memory_limit", *limits)
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Seed, polish, prove."""
-        incumbent = seeded(problem, run, FIRST_SEED if self.prove else SEEDS)
         if problem.distance.norms is None and problem.distance.compiled is None:
-            return Outcome.of_points(problem, incumbent.points)
+            return Outcome.of_points(problem, seeded(problem, run, FIRST_SEED if self.prove else SEEDS).points)
         limit = self.time_limit if run.time_limit is None else run.time_limit
-        node_limit = None if self.prove else SHORT_SEARCH
-        exact = Exact(time_limit=limit, node_limit=node_limit, memory_limit=self.memory_limit)
-        if self.prove:
-            return exact.prove(problem, incumbent, run)
+        exact = Exact(time_limit=limit, node_limit=self.node_limit, memory_limit=self.memory_limit)
+        return self._proven(exact, problem, run) if self.prove else self._close(exact, problem, run)
+
+    def _proven(self, exact: Exact, problem: Problem, run: Run) -> Outcome:
+        """Seeds and proof; where there are few thresholds, for what a look without seeds leaves open."""
+        if len(kernels.grid_of(problem.forest).threshold) > FEW_THRESHOLDS:
+            return exact.prove(problem, seeded(problem, run), run)
+        node_limit = FIRST_LOOK if exact.node_limit is None else min(FIRST_LOOK, exact.node_limit)
+        found = replace(exact, node_limit=node_limit).solve(problem, replace(run, progress=None))
+        left = np.flatnonzero(~found.is_settled)
+        if left.size:
+            part = problem.subset(left)
+            incumbent = seeded(part, run)
+            incumbent.offer(found.points[left])
+            found = found.replaced(left, exact.prove(part, incumbent, run))
+        return replace(found, limits=exact.limits(run))
+
+    def _close(self, exact: Exact, problem: Problem, run: Run) -> Outcome:
+        """Seeds, polished before and after a short search."""
+        node_limit = SHORT_SEARCH if exact.node_limit is None else min(SHORT_SEARCH, exact.node_limit)
+        incumbent = seeded(problem, run, SEEDS)
         incumbent.offer(polished(problem, incumbent.points, run))
-        found = exact.prove(problem, incumbent, run)
+        found = replace(exact, node_limit=node_limit).prove(problem, incumbent, run)
         incumbent.offer(polished(problem, found.points, run))
         return found.improved(incumbent)
 

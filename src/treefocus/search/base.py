@@ -90,6 +90,28 @@ class Outcome:
         distance = np.where(valid, problem.distance_to(points), np.nan)
         return cls(points, distance, np.where(infeasible, np.inf, 0.0), status, history)
 
+    @property
+    def has_answer(self) -> Bools:
+        """(n_rows,) whether a counterfactual comes with the row's status."""
+        return self._is(Status.OPTIMAL, Status.BOUNDED, Status.FOUND)
+
+    @property
+    def is_settled(self) -> Bools:
+        """(n_rows,) whether no search could say more: proven smallest, or proven impossible."""
+        return self._is(Status.OPTIMAL, Status.INFEASIBLE)
+
+    def _is(self, *wanted: Status) -> Bools:
+        is_wanted = np.zeros(len(self.status), bool)
+        for status in wanted:
+            is_wanted |= self.status == status
+        return is_wanted
+
+    def replaced(self, rows: NDArray[np.intp], found: Outcome) -> Outcome:
+        """The same with what was found for some of the rows; its history and limits count from here."""
+        self.points[rows], self.distance[rows] = found.points, found.distance
+        self.lower_bound[rows], self.status[rows] = found.lower_bound, found.status
+        return replace(self, history=found.history, limits=found.limits)
+
     def improved(self, incumbent: Incumbent) -> Outcome:
         """The same bounds with points that may be closer."""
         has_point = np.isfinite(incumbent.distance)

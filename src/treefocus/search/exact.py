@@ -18,12 +18,10 @@ from treefocus.problem import Problem
 from treefocus.search.base import Incumbent, Limits, Outcome, Run, Status, Strategy, check_positive
 
 _TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's
-_STATUS = {
-    kernels.OPTIMAL: Status.OPTIMAL,
-    kernels.BOUNDED: Status.BOUNDED,
-    kernels.INFEASIBLE: Status.INFEASIBLE,
-    kernels.NOTHING: Status.NOT_FOUND,
-}
+_STATUS = np.empty(4, object)  # by the proof's number
+_STATUS[[kernels.OPTIMAL, kernels.BOUNDED, kernels.INFEASIBLE, kernels.NOTHING]] = [
+    Status.OPTIMAL, Status.BOUNDED, Status.INFEASIBLE, Status.NOT_FOUND,
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,10 +42,14 @@ class Exact(Strategy):
         """Search without a known answer."""
         return self.prove(problem, Incumbent(problem), run)
 
+    def limits(self, run: Run) -> Limits:
+        """What a run is allowed: the tighter of both time limits counts."""
+        given = [limit for limit in (self.time_limit, run.time_limit) if limit is not None]
+        return Limits(min(given, default=None), self.node_limit, self.memory_limit)
+
     def prove(self, problem: Problem, incumbent: Incumbent, run: Run) -> Outcome:
         """Search from known answers."""
-        given = [limit for limit in (self.time_limit, run.time_limit) if limit is not None]
-        limits = Limits(min(given, default=None), self.node_limit, self.memory_limit)
+        limits = self.limits(run)
         found = kernels.exact(
             problem.forest,
             searchable(problem),
@@ -81,7 +83,7 @@ def searchable(problem: Problem) -> Norms | CompiledDistance:
 def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs, limits: Limits) -> Outcome:
     """Statuses that claim no more than is known: a point is measured again, and its own distance is what counts."""
     points, has_point = incumbent.points, np.isfinite(incumbent.distance)
-    status = np.array([_STATUS[int(proof)] for proof in found.proof], dtype=object)
+    status = _STATUS[found.proof]
     lost = np.isfinite(found.distance) & ~has_point  # a point that does not stand up to the check
     status[lost] = Status.NOT_FOUND
     bound = np.where(lost, 0.0, found.lower_bound)
