@@ -25,6 +25,8 @@ LAYERS = (
     ("adapters",),
     ("kernels",),
     ("tables",),
+    ("likeness",),
+    ("coding",),
     ("schema",),
     ("grid",),
     ("forest",),

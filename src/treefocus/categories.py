@@ -28,6 +28,7 @@ class Categories:
     set_of_node: Ints  # (n_nodes,) the node's set, -1 at numeric splits and leaves
     set_start: Ints  # (n_sets + 1,) where a set's members begin
     set_member: Ints  # (n_members,) categories that go left
+    refuses_unseen: NDArray[np.bool_] | None = None  # (n_features,) columns of which the model reads only its labels
 
     @classmethod
     def of_sets(cls, labels: Sequence[Sequence[Any] | None], sets: Sequence[Iterable[int] | None]) -> Categories:
@@ -59,6 +60,8 @@ class Categories:
                 reject(f"Categories.{name}", "whole numbers of 32 bits", given)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
+        if self.refuses_unseen is not None:
+            object.__setattr__(self, "refuses_unseen", np.array(self.refuses_unseen, bool))
 
     @property
     def n_sets(self) -> int:
@@ -86,6 +89,8 @@ class Categories:
         """Refuse what does not fit the nodes of a forest."""
         if len(self.labels) != n_features:
             reject("Categories.labels", f"one a feature ({n_features})", len(self.labels))
+        if self.refuses_unseen is not None and self.refuses_unseen.shape != (n_features,):
+            reject("Categories.refuses_unseen", f"({n_features},)", self.refuses_unseen.shape)
         for f, own in enumerate(self.labels):
             if own is not None and (not own or len(set(own)) != len(own)):
                 reject(f"Categories.labels[{f}]", "one or more different labels", repr(own)[:80])
@@ -108,7 +113,9 @@ class Categories:
     def to_record(self) -> dict[str, Any]:
         """As plain lists, for JSON."""
         arrays = {name: getattr(self, name).tolist() for name in ("set_of_node", "set_start", "set_member")}
-        return {"labels": [None if own is None else [_plain(label) for label in own] for own in self.labels], **arrays}
+        labels = [None if own is None else [_plain(label) for label in own] for own in self.labels]
+        refuses = None if self.refuses_unseen is None else self.refuses_unseen.tolist()
+        return {"labels": labels, **arrays, "refuses_unseen": refuses}
 
     @classmethod
     def from_record(cls, record: Any) -> Categories:
@@ -119,7 +126,8 @@ class Categories:
         if missing:
             raise InvalidInput(f"Forest.categories lacks {', '.join(sorted(missing))}.")
         labels = tuple(None if own is None else tuple(own) for own in record["labels"])
-        return cls(labels, record["set_of_node"], record["set_start"], record["set_member"])
+        refuses = record.get("refuses_unseen")
+        return cls(labels, record["set_of_node"], record["set_start"], record["set_member"], refuses)
 
 
 def _plain(label: Any) -> Any:

@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from treefocus import __version__, distances
 from treefocus.adapters import load_forest, translate
 from treefocus.certificate import verify as check_certificate
+from treefocus.coding import Coding
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import InvalidInput, TreefocusError, reject
 from treefocus.evaluation.commands import register
@@ -325,7 +326,7 @@ def _read_rows(path: Path, ignore: Sequence[str] | None, forest: Forest, known: 
         raise InvalidInput(
             f"{path} has {len(names)} columns and the model takes {forest.n_features}; --ignore leaves columns out."
         )
-    table = read_table(path, ignore or ()).select(wanted)
+    table = read_table(path, ignore or (), Coding.of(forest)).select(wanted)
     if known is None:
         return table
     seems_whole = (table.grain == INTEGER) & (known.grain != INTEGER)  # few rows can be whole numbers by chance

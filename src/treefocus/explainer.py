@@ -14,12 +14,13 @@ import numpy as np
 
 from treefocus import kernels
 from treefocus.adapters import translate
+from treefocus.coding import Coding
 from treefocus.constraints import Constraint, as_constraints
 from treefocus.distances import Distance, as_distance
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
 from treefocus.forest import Floats
-from treefocus.grid import as_input
+from treefocus.grid import readable
 from treefocus.problem import Examples, Problem, Space
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema
@@ -53,7 +54,8 @@ class Explainer:
         source = translate(model)
         self.forest, self._own_predict = source.forest, source.predict
         n_features = self.forest.n_features
-        table = None if data is None else as_table(data, "data")
+        self._coding = Coding.of(self.forest, None if schema is None else schema.names)
+        table = None if data is None else as_table(data, "data", self._coding)
         self.schema, self._names = self._named(schema, table)
         known = None if table is None else self._known(table)
         self.space = Space.of(known, scale, bounds, n_features)
@@ -88,7 +90,7 @@ class Explainer:
         """
         began = time.perf_counter()
         chosen = as_strategy(strategy)
-        table = _checked(as_table(X, "X"), "X", self.forest.n_features, self._names)
+        table = _checked(as_table(X, "X", self._coding), "X", self.forest.n_features, self._names)
         if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
             reject("time_limit", "a number of seconds above 0, or None", time_limit)
         problem, outcome, reasons = self._settle(table, target)
@@ -104,9 +106,8 @@ class Explainer:
     def _settle(self, table: Table, target: Any) -> tuple[Problem, Outcome, dict[int, str]]:
         """The problem, and the rows that need no search: unreadable, already there, or without an allowed value."""
         values = table.values
-        is_missing = np.isnan(values) & self.forest.takes_missing
-        readable = np.isfinite(as_input(values, self.forest.input_dtype)) | is_missing
-        is_readable = np.asarray(readable.all(axis=1))
+        is_read = readable(self.forest, values)
+        is_readable = np.asarray(is_read.all(axis=1))
         grain = np.where(self._integer, INTEGER, table.grain).astype(np.int8)
         low, high = table.limits
         space = replace(self.space, low=np.maximum(self.space.low, low), high=np.minimum(self.space.high, high))
@@ -135,7 +136,7 @@ class Explainer:
             columns = [names[j] for j in np.flatnonzero(problem.batch.low[i] > problem.batch.high[i])]
             reasons[int(i)] = f"the constraints and bounds together allow no value of {', '.join(columns)}"
         for i in np.flatnonzero(~is_readable):
-            columns = [f"{names[j]} = {values[i, j]:g}" for j in np.flatnonzero(~readable[i])]
+            columns = [f"{names[j]} = {_written(table, int(i), int(j))}" for j in np.flatnonzero(~is_read[i])]
             reasons[int(i)] = f"the model cannot read {', '.join(columns)}"
         return problem, outcome, reasons
 
@@ -235,6 +236,11 @@ def _sentences(outcome: Outcome, reasons: dict[int, str]) -> tuple[str, ...]:
     for i, reason in reasons.items():
         sentences[i] = reason
     return tuple(sentences)
+
+
+def _written(table: Table, row: int, column: int) -> str:
+    cell = table.cell(row, column)
+    return "nan" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)
 
 
 def _spread_out(examples: Floats) -> Floats:

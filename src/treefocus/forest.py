@@ -73,6 +73,7 @@ class Forest:
     input_dtype: InputDtype = "float64"
     score_dtype: InputDtype = "float64"  # in which the sum is taken
     takes_missing: bool = False
+    refuses_missing: Bools | None = None  # (n_features,) columns without missing values although `takes_missing`
     categories: Categories | None = None
     missing_is_choice: Bools | None = None  # (n_features,) numeric columns in which a search may leave or take missing
     feature_names: tuple[str, ...] | None = None
@@ -175,8 +176,10 @@ class Forest:
             raise InvalidInput("Forest.leaf_value and Forest.base_score must be finite.")
         if self.categories is not None:
             self.categories.check(self.feature, self.n_features)
-        if self.missing_is_choice is not None and self.missing_is_choice.shape != (self.n_features,):
-            reject("Forest.missing_is_choice", f"({self.n_features},)", self.missing_is_choice.shape)
+        for name in ("missing_is_choice", "refuses_missing"):
+            own = getattr(self, name)
+            if own is not None and own.shape != (self.n_features,):
+                reject(f"Forest.{name}", f"({self.n_features},)", own.shape)
         self._check_decision()
 
     def _check_decision(self) -> None:
@@ -293,6 +296,7 @@ _ARRAYS: dict[str, type[np.generic]] = {
     "tree_weight": np.float64,
     "leaf_distribution": np.float64,
     "missing_is_choice": np.bool_,
+    "refuses_missing": np.bool_,
 }
 
 

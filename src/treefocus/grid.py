@@ -126,6 +126,25 @@ def _sets(forest: Forest, has_sets: Bools, code_split: Ints, n_cells: Ints) -> t
     return of_node, np.ascontiguousarray(unique)
 
 
+def readable(forest: Forest, rows: Floats) -> Bools:
+    """(n_rows, n_features) which values the model reads: finite ones, and missing and unseen ones where it takes them.
+
+    A value too large for `input_dtype` is not one of them.
+    """
+    takes_missing = np.full(forest.n_features, forest.takes_missing)
+    if forest.refuses_missing is not None:
+        takes_missing &= ~forest.refuses_missing
+    result = np.isfinite(as_input(rows, forest.input_dtype)) | (np.isnan(rows) & takes_missing)
+    if forest.categories is not None:
+        refuses = forest.categories.refuses_unseen
+        for f in np.flatnonzero(forest.categories.is_categorical).tolist():
+            top = forest.categories.n_labels(f) - int(refuses is not None and refuses[f])
+            with np.errstate(invalid="ignore"):
+                is_known = (rows[:, f] >= 0) & (rows[:, f] <= top) & (rows[:, f] == np.rint(rows[:, f]))
+            result[:, f] &= is_known | np.isnan(rows[:, f])
+    return np.asarray(result)
+
+
 def as_input(values: Floats, input_dtype: str) -> Floats:
     """The values as the model sees them, in float64 again."""
     if input_dtype == "float64":

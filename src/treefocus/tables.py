@@ -1,11 +1,14 @@
-"""The user's tables: pandas, polars or NumPy in, a float matrix inside, the same kind of table out again."""
+"""The user's tables: pandas, polars or NumPy in, a float matrix inside, the same kind of table out again.
+
+A column of categories is read where the model has labels for it (`treefocus.coding`); any other must hold numbers.
+"""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus import likeness
+from treefocus.categories import Labels
+from treefocus.coding import Coding, decode, encode, encode_text, label_of
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats
 from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER
@@ -24,32 +30,55 @@ TABLE_FILES = (".csv", ".tsv", ".parquet")
 class Table:
     """Rows as float64, and what is needed to give answers in the shape they came in."""
 
-    values: Floats  # (n_rows, n_columns), NaN where missing
+    values: Floats  # (n_rows, n_columns), NaN where missing; categories as numbers
     names: tuple[str, ...] | None
     grain: NDArray[np.int8]  # (n_columns,) ANY_FLOAT, FLOAT32 or INTEGER
     native: Any
+    labels: Labels | None = None  # per column its categories, None where it holds numbers
 
     def like(self, values: Floats) -> Any:
         """`values` as the same kind of table, with the same names, dtypes and index; a row of NaN is a row of nulls.
 
         A table from a text file has no kind: its values come back as a matrix.
         """
-        if self.names is None:
-            dtype = self.native.dtype
-            if np.issubdtype(dtype, np.floating):
-                return values.astype(np.float32 if dtype == np.float16 else dtype)  # float16 could not hold the answer
-            return values.astype(dtype) if np.isfinite(values).all() else values
-        if isinstance(self.native, _Columns):
-            return values
-        frame = nw.from_native(self.native, eager_only=True)
-        if nw.dependencies.is_pandas_dataframe(self.native):
-            return _pandas_like(self.native, values)
-        backend = nw.get_native_namespace(frame)
         columns = [
-            nw.new_series(name, _nullable(values[:, j], dtype), dtype, backend=backend)
-            for j, (name, dtype) in enumerate(frame.schema.items())
+            values[:, j] if self._labels_of(j) is None else self.labelled(j, values[:, j])
+            for j in range(values.shape[1])
         ]
-        return nw.concat([column.to_frame() for column in columns], how="horizontal").to_native()
+        if isinstance(self.native, _Columns):
+            return values if not self.native.cells else likeness.mixed_matrix(columns, len(values))
+        if self.names is None:
+            return likeness.matrix_like(self.native.dtype, values, columns)
+        if nw.dependencies.is_pandas_dataframe(self.native):
+            return likeness.pandas_like(self.native, columns)
+        return likeness.frame_like(nw.from_native(self.native, eager_only=True), columns)
+
+    def labelled(self, column: int, values: Floats) -> list[Any]:
+        """The categories behind a column's numbers, as they were written where they did not change."""
+        labels = self._labels_of(column) or ()
+        return decode(values, labels, self.values[:, column], self._cells(column))
+
+    def cell(self, row: int, column: int) -> Any:
+        """One cell as it was written: a number or a category, None where it is missing."""
+        value = self.values[row, column]
+        if np.isnan(value):
+            return None
+        labels = self._labels_of(column)
+        if labels is None:
+            return float(value)
+        known = label_of(value, labels)
+        return self._cells(column)[row] if known is None else known
+
+    def _labels_of(self, column: int) -> tuple[Any, ...] | None:
+        return None if self.labels is None else self.labels[column]
+
+    def _cells(self, column: int) -> list[Any]:
+        """A column as it was written."""
+        if isinstance(self.native, _Columns):
+            return self.native.cells[self.native.names[column]]
+        if self.names is None:
+            return list(self.native[:, column].tolist())
+        return list(nw.from_native(self.native, eager_only=True)[:, column].to_list())
 
     @property
     def limits(self) -> tuple[Floats, Floats]:
@@ -61,6 +90,9 @@ class Table:
         else:
             dtypes = [str(dtype).lower() for dtype in nw.from_native(self.native, eager_only=True).schema.values()]
         limits = np.array([_limits_of(dtype) for dtype in dtypes], np.float64).reshape(-1, 2)
+        for j, own in enumerate(self.labels or ()):
+            if own is not None:
+                limits[j] = 0, len(own) - 1
         return limits[:, 0], limits[:, 1]
 
     def select(self, names: Sequence[str]) -> Table:
@@ -69,14 +101,15 @@ class Table:
             raise InvalidInput("Columns can be selected by name only from a table with names.")
         chosen = [self.names.index(name) for name in names]
         native = (
-            _Columns(tuple(names))
+            _Columns(tuple(names), self.native.cells)
             if isinstance(self.native, _Columns)
             else nw.from_native(self.native, eager_only=True).select(*names).to_native()
         )
-        return Table(np.ascontiguousarray(self.values[:, chosen]), tuple(names), self.grain[chosen], native)
+        labels = None if self.labels is None else tuple(self.labels[j] for j in chosen)
+        return Table(np.ascontiguousarray(self.values[:, chosen]), tuple(names), self.grain[chosen], native, labels)
 
 
-def as_table(rows: Any, parameter: str) -> Table:
+def as_table(rows: Any, parameter: str, coding: Coding | None = None) -> Table:
     """Read a pandas or polars DataFrame, a NumPy array or nested lists; a `Table` is one already."""
     if isinstance(rows, Table):
         return rows
@@ -85,12 +118,11 @@ def as_table(rows: Any, parameter: str) -> Table:
     except ValueError as error:  # two columns of one name
         raise InvalidInput(f"{parameter} cannot be read as a table: {_one_line(error)}.") from error
     if isinstance(frame, nw.DataFrame):
-        return _from_frame(frame, rows, parameter)
+        return _from_frame(frame, rows, parameter, coding)
     try:
-        array = np.asarray(rows)
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"its values are of dtype {array.dtype}")
-        values = array.astype(np.float64)
+        array = np.asarray(rows) if coding is None else _with_labels(rows)
+        labels = None if coding is None or array.ndim != 2 else coding.for_columns(None, array.shape[1])
+        values = _numbers_of(array, labels)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"{parameter} must be a table of numbers; this one cannot be read as such: {error}."
@@ -99,11 +131,12 @@ def as_table(rows: Any, parameter: str) -> Table:
         hint = "; for one row use row.reshape(1, -1)" if array.ndim == 1 else ""
         reject(parameter, f"two-dimensional, rows by columns{hint}", f"{array.ndim} dimensions")
     grain = np.full(array.shape[1], _grain_of(array.dtype), np.int8)
-    return Table(np.ascontiguousarray(values), None, grain, array)
+    grain[[own is not None for own in labels or [None] * len(grain)]] = INTEGER
+    return Table(np.ascontiguousarray(values), None, grain, array, labels)
 
 
-def read_table(path: str | Path, ignore: Sequence[str] = ()) -> Table:
-    """Read a .csv, .tsv or .parquet file of numbers, without the columns named in `ignore`."""
+def read_table(path: str | Path, ignore: Sequence[str] = (), coding: Coding | None = None) -> Table:
+    """Read a .csv, .tsv or .parquet file, without the columns named in `ignore`; categories by the coding."""
     path = Path(path)
     kept = [name for name in read_names(path) if name not in ignore]
     if not kept:
@@ -112,7 +145,9 @@ def read_table(path: str | Path, ignore: Sequence[str] = ()) -> Table:
     if doubled:
         reject(str(path), "a table of columns with different names", f"{', '.join(doubled)} more than once")
     with _complaining(path):
-        return _read_parquet(path, kept) if path.suffix == ".parquet" else _read_text(path, ignore)
+        if path.suffix == ".parquet":
+            return as_table(import_pyarrow("Reading").read_table(path, columns=list(kept)), str(path), coding)
+        return _read_text(path, ignore, coding)
 
 
 def read_names(path: str | Path) -> tuple[str, ...]:
@@ -164,12 +199,20 @@ class _Columns:
     """Stands where a DataFrame would: the table came from a file and goes back to one."""
 
     names: tuple[str, ...]
+    cells: Mapping[str, list[Any]] = field(default_factory=dict)  # of the columns of categories
 
 
-def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str) -> Table:
+def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: Coding | None) -> Table:
     values = np.empty(frame.shape, dtype=np.float64)
     grain = np.zeros(frame.shape[1], np.int8)
+    names = tuple(str(name) for name in frame.columns)
+    labels = None if coding is None else coding.for_columns(names, len(names))
     for j, (name, dtype) in enumerate(frame.schema.items()):
+        own = None if labels is None else labels[j]
+        if own is not None:
+            values[:, j] = _codes(frame.get_column(name), own)
+            grain[j] = INTEGER
+            continue
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             reject(f"{parameter}: column {name!r}", "numeric", f"dtype {dtype}")
         values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
@@ -177,7 +220,35 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str) -> Table:
             grain[j] = INTEGER
         elif str(dtype) in ("Float32", "Float16"):
             grain[j] = FLOAT32
-    return Table(values, tuple(str(name) for name in frame.columns), grain, native)
+    return Table(values, names, grain, native, labels)
+
+
+def _codes(column: nw.Series[Any], labels: Sequence[Any]) -> Floats:
+    """The numbers of a column's categories; pandas has them numbered already, only otherwise."""
+    native = column.to_native()
+    if nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
+        number = np.append(encode(native.cat.categories.tolist(), labels), np.nan)  # -1 is missing
+        return np.asarray(number[native.cat.codes.to_numpy()])
+    return encode(column.to_list(), labels)
+
+
+def _with_labels(rows: Any) -> NDArray[Any]:
+    """The rows as an array in which numbers stay numbers next to text."""
+    array = np.asarray(rows)
+    return array if isinstance(rows, np.ndarray) or array.dtype.kind not in "US" else np.asarray(rows, object)
+
+
+def _numbers_of(array: NDArray[Any], labels: Labels | None) -> Floats:
+    if labels is None or all(own is None for own in labels):
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its values are of dtype {array.dtype}")
+        return array.astype(np.float64)
+    if array.dtype.kind not in "biufOUS":
+        raise TypeError(f"its values are of dtype {array.dtype}")
+    values = np.empty(array.shape)
+    for j, own in enumerate(labels):
+        values[:, j] = array[:, j].astype(np.float64) if own is None else encode(array[:, j].tolist(), own)
+    return values
 
 
 def _grain_of(dtype: np.dtype[Any]) -> int:
@@ -199,24 +270,6 @@ def _limits_of(dtype: str) -> tuple[float, float]:
     return max(low, -(2**53)), min(high, 2**53)  # float64 does not hold every whole number beyond
 
 
-def _pandas_like(native: Any, values: Floats) -> Any:
-    columns = {}
-    for j, name in enumerate(native.columns):
-        dtype = native.dtypes.iloc[j]
-        column = type(native)({name: values[:, j]}, index=native.index)[name]
-        is_plain_integer = getattr(dtype, "kind", "") in "iub" and isinstance(dtype, np.dtype)
-        if is_plain_integer and np.isnan(values[:, j]).any():
-            dtype = "boolean" if dtype.kind == "b" else "Int64"
-        columns[name] = column.astype("float32" if dtype == np.float16 else dtype)
-    return type(native)(columns, index=native.index)
-
-
-def _nullable(column: Floats, dtype: Any) -> list[float | None]:
-    """The values as Python's own of that kind, None where missing."""
-    kind = bool if dtype == nw.Boolean else int if dtype.is_integer() else float
-    return [None if np.isnan(value) else kind(value) for value in column.tolist()]
-
-
 @contextmanager
 def _complaining(path: Path) -> Iterator[None]:
     """Whatever goes wrong with a file's content, or in reading it, as one sentence."""
@@ -228,26 +281,36 @@ def _complaining(path: Path) -> Iterator[None]:
         raise InvalidInput(f"{path} cannot be read as a table: {_one_line(error)}.") from error
 
 
-def _read_parquet(path: Path, kept: Sequence[str]) -> Table:
-    return as_table(import_pyarrow("Reading").read_table(path, columns=list(kept)), str(path))
-
-
 def _arrow_table(columns: Mapping[str, Sequence[Any]]) -> Any:
     import pyarrow
 
     return pyarrow.table({name: list(column) for name, column in columns.items()})
 
 
-def _read_text(path: Path, ignore: Sequence[str]) -> Table:
+def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None) -> Table:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=_delimiter(path))
         header = next(reader)
         kept = [j for j, name in enumerate(header) if name not in ignore]
-        values = np.array([_numbers(path, reader.line_num, header, cells, kept) for cells in reader if cells])
-    values = values.reshape(-1, len(kept))
-    names = tuple(header[j] for j in kept)
+        names = tuple(header[j] for j in kept)
+        labels = None if coding is None else coding.for_columns(names, len(names))
+        texts: dict[int, list[str]] = {kept[k]: [] for k, own in enumerate(labels or ()) if own is not None}
+        rows = [_numbers(path, reader.line_num, header, cells, kept, texts) for cells in reader if cells]
+    values = np.array(rows).reshape(-1, len(kept))
+    cells: dict[str, list[Any]] = {}
+    for k, j in enumerate(kept):
+        if labels is not None and (own := labels[k]) is not None:
+            values[:, k] = encode_text(texts[j], own)
+            cells[names[k]] = [_label_or_text(c, own, t) for c, t in zip(values[:, k], texts[j], strict=True)]
     is_whole = ~np.isnan(values).any(axis=0) & (values == np.rint(values)).all(axis=0) & (len(values) > 0)
-    return Table(values, names, np.where(is_whole, INTEGER, ANY_FLOAT).astype(np.int8), _Columns(names))
+    is_whole |= [own is not None for own in labels or [None] * len(kept)]
+    grain = np.where(is_whole, INTEGER, ANY_FLOAT).astype(np.int8)
+    return Table(values, names, grain, _Columns(names, cells), labels)
+
+
+def _label_or_text(code: float, labels: Sequence[Any], text: str) -> Any:
+    known = label_of(code, labels)
+    return known if known is not None or np.isnan(code) else text
 
 
 def _delimiter(path: Path) -> str:
@@ -258,11 +321,18 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _numbers(path: Path, line: int, header: list[str], cells: list[str], kept: list[int]) -> list[float]:
+def _numbers(
+    path: Path, line: int, header: list[str], cells: list[str], kept: list[int], texts: dict[int, list[str]]
+) -> list[float]:
+    """A line's numbers; the cells of columns of categories are put aside."""
     if len(cells) != len(header):
         raise InvalidInput(f"{path}, line {line}: {len(header)} cells were expected, {len(cells)} came.")
     numbers = []
     for j in kept:
+        if j in texts:
+            texts[j].append(cells[j])
+            numbers.append(0.0)
+            continue
         try:
             numbers.append(float(cells[j]) if cells[j].strip() else np.nan)
         except ValueError:
