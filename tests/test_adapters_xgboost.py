@@ -75,7 +75,7 @@ def test_what_is_refused():
         translate(xgboost.XGBClassifier())
     with pytest.raises(UnsupportedModel, match="missing"):
         translate(xgboost.XGBClassifier(missing=-1.0, n_estimators=2).fit(rows, labels))
-    with pytest.raises(UnsupportedModel, match="XGBRegressor"):
-        translate(xgboost.XGBRegressor(n_estimators=2).fit(rows, labels))
+    with pytest.raises(UnsupportedModel, match="ranking"):
+        translate(xgboost.XGBRanker())
     with pytest.raises(UnsupportedModel, match="objective"):
         translate(xgboost.XGBClassifier(objective="binary:hinge", n_estimators=2).fit(rows, labels))

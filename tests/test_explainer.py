@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import AdaBoostClassifier, ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier
 
 import treefocus
 from questions import FAST, random_question, stump
@@ -342,7 +342,7 @@ def test_misuse_says_what_is_wrong(misuse: Any, text: str) -> None:
         misuse(Explainer(named_stump(), NAMED))
 
 
-@pytest.mark.parametrize("model", [None, "model.pkl", LogisticRegression(), DecisionTreeRegressor(), object])
+@pytest.mark.parametrize("model", [None, "model.pkl", LogisticRegression(), object])
 def test_what_is_no_tree_ensemble_is_refused(model: Any) -> None:
     with pytest.raises(UnsupportedModel, match=r"supported are DecisionTreeClassifier, .*treefocus\.Forest\.$"):
         Explainer(model, DATA)

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from treefocus.adapters.files import load_forest
+from treefocus.adapters.source import Source
 from treefocus.errors import UnsupportedModel
 from treefocus.forest import Forest
 
-__all__ = ["Source", "load_forest", "translate"]
+__all__ = ["Source", "load_forest", "supported", "translate"]
 
 # The top-level package of a model's class -> the adapter that knows it. An adapter has SUPPORTED, a tuple of classes,
-# and to_forest(model).
-_ADAPTERS = {"sklearn": "treefocus.adapters.sklearn", "xgboost": "treefocus.adapters.xgboost"}
-
-
-@dataclass(frozen=True)
-class Source:
-    """A forest and, where the model itself is at hand, its own predict."""
-
-    forest: Forest
-    predict: Callable[[Any], NDArray[Any]] | None = None
+# and to_source(model).
+_ADAPTERS = {
+    "sklearn": "treefocus.adapters.sklearn",
+    "xgboost": "treefocus.adapters.xgboost",
+}
 
 
 def translate(model: Any) -> Source:
@@ -39,7 +30,11 @@ def translate(model: Any) -> Source:
         if adapter is not None:
             module = import_module(adapter)
             if isinstance(model, module.SUPPORTED):
-                return Source(module.to_forest(model), lambda rows: np.asarray(model.predict(rows)))
+                source: Source = module.to_source(model)
+                return source
+            why = next((text for kind, text in module.REFUSED.items() if isinstance(model, kind)), None)
+            if why is not None:
+                raise UnsupportedModel(f"A {type(model).__name__} is not supported: {why}")
     raise UnsupportedModel(f"A {type(model).__name__} is not supported; supported are {', '.join(supported())}.")
 
 
@@ -49,4 +44,4 @@ def supported() -> list[str]:
     for library, adapter in _ADAPTERS.items():
         if find_spec(library) is not None:
             names += [kind.__name__ for kind in import_module(adapter).SUPPORTED]
-    return [*names, "treefocus.Forest"]
+    return [*dict.fromkeys(names), "treefocus.Forest"]

@@ -1,137 +1,114 @@
-"""XGBoost: classifiers with numeric features (gbtree and DART, random forests), missing values included.
+"""XGBoost: gbtree and DART, random forests, classifiers and regressors, native categories, missing values.
 
-The library compares in float32 with a strict <, and adds up float32, tree after tree, from the base margin. Both are
-kept to the last bit; the base margin, which the model file rounds, is fitted to the model's own margins.
+The model is read from what the library itself would save; the base margin, which the file rounds, is fitted to the
+model's own margins.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xgboost import Booster, DMatrix, XGBClassifier
+from xgboost import Booster, DMatrix, XGBClassifier, XGBModel, XGBRanker, XGBRegressor
 
+from treefocus.adapters import ubjson, xgboost_model
+from treefocus.adapters.source import Source, asked
 from treefocus.errors import InvalidInput, ModelMismatch, UnsupportedModel
-from treefocus.forest import Forest, join_trees
+from treefocus.forest import Floats, Forest
 from treefocus.kernels import reference
 
-SUPPORTED = (XGBClassifier,)
-_PROBE_ROWS = 500
+SUPPORTED = (XGBClassifier, XGBRegressor, Booster)
+REFUSED: dict[type, str] = {
+    XGBRanker: "a ranking has no class and no value to reach; train an XGBClassifier or XGBRegressor on the relevance.",
+}
+_PROBE_ROWS = 300
 _SAME = 0.99  # share of probes whose margins agree to the last bit; DART may round a product differently
 
 
-def to_forest(model: XGBClassifier) -> Forest:
-    """Translate a fitted XGBClassifier or XGBRFClassifier."""
+def to_source(model: Any) -> Source:
+    """Translate a fitted XGBClassifier, XGBRegressor, one of their random forest twins, or a Booster."""
+    booster, n_rounds = _booster(model)
+    classes = getattr(model, "classes_", None) if isinstance(model, XGBClassifier) else None
+    record = ubjson.parse(bytes(booster.save_raw("ubj")))
+    forest = xgboost_model.read(record, n_rounds=n_rounds, classes=classes, source=type(model).__name__)
+    used = (0, 0 if n_rounds is None else n_rounds)
+    is_coded = forest.categories is not None
+
+    def matrix(rows: Floats) -> DMatrix:
+        kinds = None
+        if forest.categories is not None:
+            kinds = ["c" if own else "float" for own in forest.categories.is_categorical]
+        names = None if forest.feature_names is None else list(forest.feature_names)
+        return DMatrix(rows, feature_names=names, feature_types=kinds, enable_categorical=is_coded)
+
+    def margins(rows: Floats) -> Floats:
+        given = booster.predict(matrix(rows), output_margin=True, iteration_range=used, validate_features=False)
+        return np.asarray(given).reshape(len(rows), -1)
+
+    def answers(rows: Floats) -> NDArray[Any]:
+        if isinstance(model, XGBModel) and not is_coded:
+            return np.asarray(model.predict(rows, validate_features=False))
+        shown = booster.predict(matrix(rows), iteration_range=used, validate_features=False)
+        if forest.decision == "value":
+            return np.asarray(shown)
+        if shown.ndim == 2:
+            return np.asarray(forest.classes[shown.argmax(axis=1)])
+        return np.asarray(forest.classes[(shown > 0.5 if forest.n_outputs == 1 else shown).astype(np.intp)])
+
+    fitted = _with_base_margin(forest, margins)
+    return Source(fitted, asked(answers), asked(margins), precision=1e-5)
+
+
+def _booster(model: Any) -> tuple[Booster, int | None]:
+    """The booster inside, and how many of its rounds the model uses: early stopping counts, in its own classes."""
+    if isinstance(model, Booster):
+        return model, None
     try:
         booster = model.get_booster()
     except Exception as error:
         raise InvalidInput(f"The {type(model).__name__} is not fitted: call its fit first.") from error
-    missing = getattr(model, "missing", None)
-    if missing is not None and not np.isnan(missing):
-        raise UnsupportedModel(f"XGBClassifier(missing={missing}) is not supported; mark missing values as NaN.")
-    learner = json.loads(booster.save_raw("json"))["learner"]
-    objective = learner["objective"]["name"]
-    if objective not in ("binary:logistic", "multi:softprob", "multi:softmax"):
+    if model.missing is not None and not np.isnan(model.missing):
         raise UnsupportedModel(
-            f"XGBoost with the objective {objective} is not supported; "
-            "supported are binary:logistic, multi:softprob and multi:softmax."
+            f"{type(model).__name__}(missing={model.missing}) is not supported; mark missing values as NaN."
         )
-    best = getattr(model, "best_iteration", None) if booster.attr("best_iteration") is not None else None
-    forest = _read(learner, model, None if best is None else int(best) + 1)
-    return _with_base_margin(forest, booster, learner, best)
+    if callable(model.objective):
+        raise UnsupportedModel(
+            f"This {type(model).__name__} has an objective of your own, whose link nobody knows; "
+            "train it with a named objective."
+        )
+    is_stopped = booster.attr("best_iteration") is not None and model.booster != "gblinear"
+    return booster, int(model.best_iteration) + 1 if is_stopped else None
 
 
-def _read(learner: dict[str, Any], model: Any, n_rounds: int | None) -> Forest:
-    machine = learner["gradient_booster"]
-    inner = machine.get("gbtree", machine)["model"]
-    n_trees = len(inner["trees"]) if n_rounds is None else int(inner["iteration_indptr"][n_rounds])
-    trees, groups = inner["trees"][:n_trees], inner["tree_info"][:n_trees]
-    weights = machine.get("weight_drop", [1.0] * n_trees)
-    if any(tree["categories"] for tree in trees):
-        raise UnsupportedModel("XGBoost's categorical splits are not supported; train on encoded columns instead.")
-    n_classes = len(model.classes_)
-    n_outputs = 1 if n_classes == 2 else n_classes
-    start = join_trees([len(tree["left_children"]) for tree in trees])
-
-    def joined(key: str, dtype: Any) -> NDArray[Any]:
-        return np.concatenate([np.asarray(tree[key], dtype) for tree in trees])
-
-    def children(key: str) -> NDArray[np.int64]:
-        ids = [np.asarray(tree[key], np.int64) for tree in trees]
-        return np.concatenate([np.where(own < 0, -1, own + first) for own, first in zip(ids, start, strict=False)])
-
-    condition = joined("split_conditions", np.float32)
-    value = np.zeros((len(condition), n_outputs))
-    for tree, (group, weight) in enumerate(zip(groups, weights, strict=False)):
-        own = slice(start[tree], start[tree + 1])
-        value[own, group] = condition[own] * np.float32(weight)
-    names = learner.get("feature_names") or None
-    return Forest.from_nodes(
-        feature=joined("split_indices", np.int64),
-        threshold=np.nextafter(condition, np.float32(-np.inf)).astype(np.float64),  # x < t is x <= the float below t
-        left=children("left_children"),
-        right=children("right_children"),
-        default_left=joined("default_left", bool),
-        tree_start=start,
-        node_value=value,
-        base_score=np.zeros(n_outputs),
-        classes=model.classes_,
-        n_features=int(learner["learner_model_param"]["num_feature"]),
-        decision="above" if n_classes == 2 else "argmax",
-        cut=_largest_no() if n_classes == 2 else 0.0,
-        input_dtype="float32",
-        score_dtype="float32",
-        takes_missing=True,
-        feature_names=None if names is None else tuple(names),
-        source=type(model).__name__,
-    )
-
-
-def _largest_no() -> float:
-    """The largest margin whose probability, in float32, is not above one half."""
-    one, low, high = np.float32(1), np.float32(0), np.float32(1e-6)
-    while np.nextafter(low, high) < high:
-        middle = np.float32((low + high) / 2)
-        if one / (one + np.exp(-middle)) > np.float32(0.5):
-            high = middle
-        else:
-            low = middle
-    return float(low)
-
-
-def _with_base_margin(forest: Forest, booster: Booster, learner: dict[str, Any], best: int | None) -> Forest:
+def _with_base_margin(forest: Forest, margins: Any) -> Forest:
     """The base margin that makes our sums the model's own, to the last bit, on rows around the thresholds."""
-    written = np.fromstring(learner["learner_model_param"]["base_score"].strip("[]"), dtype=np.float32, sep=",")
-    if forest.n_outputs == 1:
-        written = -np.log(np.float32(1) / written - np.float32(1))
-    base = np.broadcast_to(written, (forest.n_outputs,)).astype(np.float32)
     rows = _probes(forest)
-    names = None if forest.feature_names is None else list(forest.feature_names)
-    asked = DMatrix(rows, feature_names=names)
-    margin = booster.predict(asked, output_margin=True, iteration_range=(0, 0 if best is None else best + 1))
-    margin = margin.reshape(len(rows), -1)
+    margin = margins(rows)
+    value = forest.leaf_value.astype(np.float32)
     leaves = reference.leaves(forest, rows).T
-    for step in (0, 1, -1, 2, -2, 3, -3, 4, -4):  # the nearest floats to what the file says
-        shifted = base.copy()
-        for _ in range(abs(step)):
-            shifted = np.nextafter(shifted, np.float32(np.copysign(np.inf, step)))
+    share, best = np.zeros(forest.n_outputs), forest.base_score.copy()
+    for shifted in xgboost_model.nearby(forest.base_score):
         total = np.tile(shifted, (len(rows), 1))
         for leaf in leaves:
-            total += forest.leaf_value[leaf].astype(np.float32)
-        if np.allclose(total, margin, rtol=1e-4, atol=1e-5) and (total == margin).mean() > _SAME:
-            return replace(forest, base_score=shifted.astype(np.float64))
+            total += value[leaf]
+        same = (total == margin).mean(axis=0) * np.isclose(total, margin, rtol=1e-4, atol=1e-4).all(axis=0)
+        best = np.where(same > share, shifted, best)
+        share = np.maximum(share, same)
+        if (share > _SAME).all():
+            return replace(forest, base_score=best)
     raise ModelMismatch(f"The {forest.source} and its translation give different margins; please report this model.")
 
 
-def _probes(forest: Forest) -> NDArray[np.float64]:
+def _probes(forest: Forest) -> Floats:
     """Rows whose values lie on thresholds, so that many leaves are reached."""
     rng = np.random.default_rng(0)
     rows = np.zeros((_PROBE_ROWS, forest.n_features))
     for f in range(forest.n_features):
         own = forest.threshold[forest.feature == f]
-        if own.size:
+        if forest.categories is not None and forest.categories.is_categorical[f]:
+            rows[:, f] = rng.integers(0, forest.categories.n_labels(f), _PROBE_ROWS)
+        elif own.size:
             rows[:, f] = rng.choice(own, _PROBE_ROWS)
     return rows
