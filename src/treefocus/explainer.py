@@ -14,12 +14,13 @@ import numpy as np
 
 from treefocus import kernels
 from treefocus.adapters import translate
+from treefocus.categories import Labels
 from treefocus.coding import Coding
 from treefocus.constraints import Constraint, as_constraints
 from treefocus.distances import Distance, as_distance
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
-from treefocus.forest import Floats
+from treefocus.forest import Bools, Floats
 from treefocus.grid import readable
 from treefocus.problem import Examples, Problem, Space
 from treefocus.rounding import shortest_in_cell
@@ -200,6 +201,25 @@ class Explainer:
             names = ", ".join(self.schema.names[j] for j in empty)
             reject("data", "a table with at least one number in every column", f"none in {names}")
         return known
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """The names that every table must have, None where the model knows its columns by number only."""
+        return self._names
+
+    @property
+    def labels(self) -> Labels:
+        """Per column its categories, None where it holds numbers."""
+        return (None,) * self.forest.n_features if self._coding is None else self._coding.labels
+
+    @property
+    def whole_columns(self) -> Bools:
+        """(n_features,) whether a column is answered in whole numbers, whatever table comes."""
+        return self._integer
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: arrays and words. The source model stays behind."""
+        return self.__dict__ | {"_own_predict": None}
 
     def __repr__(self) -> str:
         return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"

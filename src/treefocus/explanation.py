@@ -221,7 +221,7 @@ class Explanations:
 
     def _changes(self, i: int) -> tuple[Change, ...]:
         row, point = self.table.values[i], self.points[i]
-        moved = np.flatnonzero(self._is_moved[i])
+        moved = np.flatnonzero(self.is_moved[i])
         part = np.abs(self.parts[i])
         order = moved[np.argsort(-part[moved], kind="stable")]
         total = part[moved].sum() or 1.0
@@ -239,7 +239,7 @@ class Explanations:
         )
 
     @cached_property
-    def _is_moved(self) -> Bools:
+    def is_moved(self) -> Bools:
         """(n_rows, n_features) whether a value changes, where there is an answer."""
         rows = self.table.values
         return np.asarray((rows != self.points) & ~(np.isnan(rows) & np.isnan(self.points)))
@@ -366,7 +366,7 @@ class Explanations:
 
     def asked(self) -> list[Asked]:
         """Which features are asked to change, how often and by how much; the most asked-for first."""
-        return summaries.asked(self.schema, self.table.values, self.shown, self._is_moved, self.has_answer)
+        return summaries.asked(self.schema, self.table.values, self.shown, self.is_moved, self.has_answer)
 
     def probabilities(self) -> Floats:
         """(n_rows,) the model's probability, before any change, of what each row would become; NaN where no answer."""
@@ -407,7 +407,7 @@ class Explanations:
             "share_found": float(answered.mean()) if len(self) else float("nan"),
             "mean_distance": float(self.distance[answered].mean()) if answered.any() else float("nan"),
             "mean_gap": float(self.gap[answered].mean()) if answered.any() else float("nan"),
-            "mean_features_changed": float(self._is_moved[answered].sum(axis=1).mean())
+            "mean_features_changed": float(self.is_moved[answered].sum(axis=1).mean())
             if answered.any()
             else float("nan"),
             "seconds": self.seconds,

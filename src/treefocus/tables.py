@@ -160,7 +160,7 @@ def read_names(path: str | Path) -> tuple[str, ...]:
         if path.suffix == ".parquet":
             return tuple(import_pyarrow("Reading").read_schema(path).names)
         with path.open(newline="", encoding="utf-8-sig") as file:
-            header = next(csv.reader(file, delimiter=_delimiter(path)), None)
+            header = next(csv.reader(file, delimiter=delimiter(path)), None)
     if not header:
         raise InvalidInput(f"{path} is empty; a table starts with a line of column names.")
     return tuple(header)
@@ -174,7 +174,7 @@ def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any]]) -> Non
         import_pyarrow("Writing").write_table(_arrow_table(columns), path)
         return
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, delimiter=_delimiter(path), lineterminator="\n")
+        writer = csv.writer(file, delimiter=delimiter(path), lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
 
@@ -289,7 +289,7 @@ def _arrow_table(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None) -> Table:
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, delimiter=_delimiter(path))
+        reader = csv.reader(file, delimiter=delimiter(path))
         header = next(reader)
         kept = [j for j, name in enumerate(header) if name not in ignore]
         names = tuple(header[j] for j in kept)
@@ -313,7 +313,8 @@ def _label_or_text(code: float, labels: Sequence[Any], text: str) -> Any:
     return known if known is not None or np.isnan(code) else text
 
 
-def _delimiter(path: Path) -> str:
+def delimiter(path: Path) -> str:
+    """What stands between the cells of a text file."""
     return "\t" if path.suffix == ".tsv" else ","
 
 

@@ -1,0 +1,183 @@
+"""`explain_batches`: Arrow record batches in, Arrow record batches out. Files, Ray and Spark all come through here.
+
+Batches are explained by a few threads at a time, so that the Python around the kernels of one batch overlaps with the
+kernels of another, and handed on in order. A row's answer hangs on nothing but the row: not on its batch, not on the
+threads, and, unless a time limit is asked for, not on the clock.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from treefocus import kernels
+from treefocus.errors import InvalidInput, reject
+from treefocus.explainer import Explainer
+from treefocus.scale.answers import answer_batch, answer_schema
+from treefocus.search import Auto, Strategy, as_strategy
+from treefocus.targets import as_targets
+
+NODE_LIMIT = 20_000  # boxes a row where no time limit is asked for; a proof that needs more ends in a bound
+MOST_WORKERS = 4  # batches explained at once: more would only wait for the interpreter
+
+
+class Stopped(Exception):  # noqa: N818
+    """Raised inside a search that is no longer wanted."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A record batch, and what is wrong with those of its rows that could not be read."""
+
+    batch: pa.RecordBatch
+    reasons: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is asked of every row; small to pickle, so that it can travel to workers."""
+
+    explainer: Explainer
+    keep: tuple[str, ...]  # columns of the input that the answers carry along
+    target: Any
+    strategy: Strategy
+    time_limit: float | None
+    n_jobs: int | None
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        explainer: Explainer,
+        *,
+        keep: Sequence[str] = (),
+        target: Any = None,
+        strategy: str | Strategy = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        seed: int = 0,
+    ) -> Task:
+        """The task with these options of `explain_batches`; misuse is reported here, not by a worker."""
+        if np.ndim(target) > 0:
+            reject("target", "one class for all batches, or None", repr(target))
+        as_targets(target, explainer.forest, 0)
+        kernels.n_threads(n_jobs)
+        if isinstance(strategy, str) and strategy == "auto" and time_limit is None:
+            strategy = Auto(time_limit=None, node_limit=NODE_LIMIT)  # the same answers on every machine
+        alone = copy.copy(explainer)  # which leaves the source model behind
+        return cls(alone, tuple(keep), target, as_strategy(strategy), time_limit, n_jobs, seed)
+
+    def features(self, source: pa.Schema) -> list[str]:
+        """The columns of the input that the model reads, in its order; the input is checked."""
+        known = self.explainer.column_names
+        others = [name for name in source.names if name not in self.keep]
+        features = others if known is None else list(known)
+        lacking = [name for name in (*features, *self.keep) if name not in source.names]
+        if lacking:
+            raise InvalidInput(f"The input lacks the columns {', '.join(lacking)}.")
+        doubled = [name for name in (*features, *self.keep) if source.names.count(name) > 1]
+        if doubled:
+            raise InvalidInput(f"The input has more than one column named {', '.join(dict.fromkeys(doubled))}.")
+        if len(features) != self.explainer.forest.n_features:
+            reject("The input", f"{self.explainer.forest.n_features} columns wide", len(features))
+        for name, labels in zip(features, self.explainer.labels, strict=True):
+            if labels is None and not _is_number(source.field(name).type):
+                reject(f"Column {name!r}", "of numbers", source.field(name).type)
+        return features
+
+    def schema(self, source: pa.Schema) -> pa.Schema:
+        """The answers' schema for input of this schema."""
+        self.features(source)
+        return answer_schema(self.explainer, [source.field(name) for name in self.keep])
+
+    def answer(self, rows: Rows, stop: threading.Event | None = None) -> pa.RecordBatch:
+        """The answers to one batch; given up when `stop` is set."""
+
+        def heed(_: int) -> None:
+            if stop is not None and stop.is_set():
+                raise Stopped
+
+        batch = rows.batch
+        kept = [batch.column(name) for name in self.keep]
+        schema = self.schema(batch.schema)
+        found = self.explainer.explain(
+            self._table(batch),
+            target=self.target,
+            strategy=self.strategy,
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            progress=heed,
+            seed=self.seed,
+        )
+        return answer_batch(found, schema, kept, rows.reasons)
+
+    def _table(self, batch: pa.RecordBatch) -> pa.Table:
+        features = self.features(batch.schema)
+        columns = [_as_number(batch.column(name)) for name in features]
+        return pa.table(columns, names=list(self.explainer.schema.names))
+
+
+def explain_batches(
+    explainer: Explainer,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    keep: Sequence[str] = (),
+    target: Any = None,
+    strategy: str | Strategy = "auto",
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    seed: int = 0,
+) -> Iterator[pa.RecordBatch]:
+    """Explain record batches, one after the other; each gives a record batch of answers, a line a row, in order.
+
+    The batches have the model's columns, in any order and among others. keep: columns to carry along, such as a
+    customer's number. target: None for any other class, or a class. Without `time_limit` the default strategy
+    counts boxes (`NODE_LIMIT` a row) instead of seconds, so that the answers are the same on every machine. Answers are
+    checked on the forest, not on the source model, which need not be there.
+    """
+    task = Task.of(
+        explainer, keep=keep, target=target, strategy=strategy, time_limit=time_limit, n_jobs=n_jobs, seed=seed
+    )
+    return answered(task, (Rows(batch) for batch in batches))
+
+
+def answered(task: Task, batches: Iterable[Rows]) -> Iterator[pa.RecordBatch]:
+    """The answers to each batch, in order, computed ahead by a few threads."""
+    n_workers = min(kernels.n_threads(task.n_jobs), MOST_WORKERS)
+    if n_workers == 1 or task.time_limit is not None:  # two batches at once would share the time of each row
+        for rows in batches:
+            yield task.answer(rows)
+        return
+    kernels.compiled(task.explainer.forest)  # once, before the threads want it
+    stop = threading.Event()
+    waiting: deque[Future[pa.RecordBatch]] = deque()
+    workers = ThreadPoolExecutor(n_workers, thread_name_prefix="treefocus")
+    try:
+        for rows in batches:
+            waiting.append(workers.submit(task.answer, rows, stop))
+            if len(waiting) > n_workers + 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:  # also when the consumer leaves, or Ctrl-C comes
+        stop.set()
+        workers.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    kinds = pa.types
+    tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _as_number(column: pa.Array) -> pa.Array:
+    is_plain = not (pa.types.is_decimal(column.type) or pa.types.is_null(column.type))
+    return column if is_plain else column.cast(pa.float64())

@@ -1,0 +1,153 @@
+"""A folder of answers in parts, with a manifest that says what is in it, safe against being killed at any moment.
+
+A part is written under another name, brought to the disk and renamed, and only then does the manifest, by the same
+way, tell of it. So whatever the manifest tells of is whole; a part that it does not tell of is written again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treefocus.errors import InvalidInput
+from treefocus.scale.sources import Place
+
+try:
+    import fcntl
+except ImportError:  # Windows: two runs in one folder are then not noticed
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = "treefocus-answers-1"
+NAME = "manifest.json"
+_TEMPORARY = ".tmp"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of answers: how many rows, how they came out, and where in the input the next part begins."""
+
+    name: str
+    rows: int
+    status: dict[str, int]
+    next: Place
+
+
+@dataclass
+class Manifest:
+    """What a folder of answers holds. Nothing in it depends on when or how fast the work was done."""
+
+    question: dict[str, Any]  # fingerprints of input, model and question, and the options
+    parts: list[Part] = field(default_factory=list)
+    is_complete: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where in the input to go on."""
+        return self.parts[-1].next if self.parts else Place()
+
+    def counts(self) -> dict[str, int]:
+        """Rows per status over all parts."""
+        total: dict[str, int] = {}
+        for part in self.parts:
+            for name, count in part.status.items():
+                total[name] = total.get(name, 0) + count
+        return total
+
+    def to_bytes(self) -> bytes:
+        """As JSON."""
+        record = {"format": FORMAT, "complete": self.is_complete, "question": self.question}
+        return (json.dumps(record | {"parts": [asdict(part) for part in self.parts]}, indent=1) + "\n").encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Manifest:
+        """From JSON."""
+        record = json.loads(data)
+        if record.get("format") != FORMAT:
+            raise ValueError(f"its format is {record.get('format')!r}")
+        parts = [Part(**part | {"next": Place(**part["next"])}) for part in record["parts"]]
+        return cls(record["question"], parts, record["complete"])
+
+
+def opened(folder: Path, question: dict[str, Any]) -> Manifest:
+    """The manifest of a folder, new or as far as it had come; refuses a folder with the answers to something else."""
+    path = folder / NAME
+    if not path.is_file():
+        strangers = sorted(entry.name for entry in folder.iterdir() if not _is_ours(entry))
+        if strangers:
+            raise InvalidInput(f"{folder} is not empty and holds no {NAME}, but {strangers[0]}; give another folder.")
+        return Manifest(question)
+    try:
+        manifest = Manifest.from_bytes(path.read_bytes())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"{path} is not a manifest of answers: {error}.") from error
+    names = sorted(question.keys() | manifest.question.keys())
+    others = [name for name in names if question.get(name) != manifest.question.get(name)]
+    if others:
+        raise InvalidInput(
+            f"{folder} holds the answers to another question (other: {', '.join(others)}); give another folder."
+        )
+    lost = [part.name for part in manifest.parts if not (folder / part.name).is_file()]
+    if lost:
+        raise InvalidInput(f"{folder} lacks {lost[0]}, of which its manifest tells; give another folder.")
+    return manifest
+
+
+def tidy(folder: Path, manifest: Manifest) -> None:
+    """Remove what a killed run left behind: files half written, and parts that the manifest does not tell of."""
+    told = {part.name for part in manifest.parts}
+    for entry in folder.iterdir():
+        if _is_ours(entry) and entry.name != NAME and entry.name not in told:
+            entry.unlink()
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` fill a file beside `path`, bring it to the disk and put it in place: whole, or not at all."""
+    beside = path.with_name(path.name + _TEMPORARY)
+    write(beside)
+    with beside.open("rb+") as file:
+        os.fsync(file.fileno())
+    beside.replace(path)
+    _sync_folder(path.parent)
+
+
+def save(manifest: Manifest, folder: Path) -> None:
+    """Write the manifest."""
+    data = manifest.to_bytes()
+    write_atomically(folder / NAME, lambda path: path.write_bytes(data) and None)
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep other runs out of the folder for as long as this one lives, even if it is killed."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InvalidInput(f"Another run is writing to {folder}.") from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_ours(entry: Path) -> bool:
+    name = entry.name.removesuffix(_TEMPORARY)
+    return name == NAME or (name.startswith("part-") and name.endswith(".parquet"))
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # a folder cannot be opened there; the rename is in the journal
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
