@@ -15,6 +15,7 @@ PACKAGE = ROOT / "src" / "treefocus"
 # Modules and packages directly under treefocus, from the top down. A module imports from lower lines only.
 LAYERS = (
     ("cli",),
+    ("commands",),
     ("app", "scale", "evaluation"),
     ("explainer",),
     ("explanation",),

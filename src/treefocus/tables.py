@@ -159,8 +159,9 @@ def read_names(path: str | Path) -> tuple[str, ...]:
     with _complaining(path):
         if path.suffix == ".parquet":
             return tuple(import_pyarrow("Reading").read_schema(path).names)
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            header = next(csv.reader(file, delimiter=delimiter(path)), None)
+        with path.open("rb") as file:  # line by line: what follows the names is not looked at
+            lines = (line.decode("utf-8-sig") for line in file)
+            header = next(csv.reader(lines, delimiter=delimiter(path)), None)
     if not header:
         raise InvalidInput(f"{path} is empty; a table starts with a line of column names.")
     return tuple(header)

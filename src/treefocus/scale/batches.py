@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -149,7 +149,7 @@ def explain_batches(
     return answered(task, (Rows(batch) for batch in batches))
 
 
-def answered(task: Task, batches: Iterable[Rows]) -> Iterator[pa.RecordBatch]:
+def answered(task: Task, batches: Iterable[Rows]) -> Generator[pa.RecordBatch, None, None]:
     """The answers to each batch, in order, computed ahead by a few threads."""
     n_workers = min(kernels.n_threads(task.n_jobs), MOST_WORKERS)
     if n_workers == 1 or task.time_limit is not None:  # two batches at once would share the time of each row
@@ -179,5 +179,8 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _as_number(column: pa.Array) -> pa.Array:
-    is_plain = not (pa.types.is_decimal(column.type) or pa.types.is_null(column.type))
-    return column if is_plain else column.cast(pa.float64())
+    if pa.types.is_null(column.type):
+        return column.cast(pa.float64())
+    if pa.types.is_decimal(column.type):  # Arrow's own cast is off by a bit now and then
+        return pa.array([None if value is None else float(value) for value in column.to_pylist()], pa.float64())
+    return column

@@ -6,20 +6,22 @@ however many threads worked on it and however often it was started again.
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
 from treefocus.scale import manifest as manifests
 from treefocus.scale.batches import Rows, Task, answered
+from treefocus.scale.draft import drop_draft, load_draft, save_draft
 from treefocus.scale.fingerprint import explainer_fingerprints
 from treefocus.scale.manifest import Manifest, Part
 from treefocus.scale.sources import Place, Source, open_source
@@ -27,18 +29,20 @@ from treefocus.search import Status
 
 PART_ROWS, PART_VALUES = 100_000, 10_000_000  # rows of a part, and values of its features, at most
 BATCH_ROWS, BATCH_VALUES = 8_192, 1_000_000  # of a batch
+BATCH_SECONDS = 0.5  # what a batch should take: progress and Ctrl-C wait no longer, however hard the rows are
+DRAFT_SECONDS = 30.0  # how often the part under way is kept
 
-_ANSWERED = pa.array([status.name for status in Status if status.has_answer])
+_ANSWERED = [status.name for status in Status if status.has_answer]
 
 
 @dataclass(frozen=True)
 class Advance:
-    """How far the work has come: rows of this folder and of this run, those with an answer, the share of the input."""
+    """How far the work has come."""
 
-    rows: int
-    rows_now: int
-    found: int
-    share: float
+    rows: int  # answered in this folder
+    rows_now: int  # answered by this run
+    found: int  # with a counterfactual
+    share: float  # of the input
 
 
 def explain_file(
@@ -58,12 +62,16 @@ def explain_file(
     task = Task.of(explainer, **options)
     folder = Path(folder)
     source = _source(task, Path(path))
-    question = _question(task, source, _part_rows(part_rows, explainer.forest.n_features))
     schema = task.schema(source.schema)
+    question = _question(task, source, _part_rows(part_rows, explainer.forest.n_features))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with manifests.held(folder):
-            return _work(task, source, schema, folder, question, progress)
+            manifest = manifests.opened(folder, question)
+            manifests.tidy(folder, manifest)
+            if not manifest.is_complete:
+                _Work(task, source, schema, folder, manifest, progress).run()
+            return manifest
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}.") from error
 
@@ -73,83 +81,8 @@ def _source(task: Task, path: Path) -> Source:
     names = explainer.column_names
     if names is None:
         raise InvalidInput(f"The model does not know the names of its columns, so they cannot be found in {path}.")
-    words = [name for name, own in zip(names, explainer.labels, strict=True) if any(isinstance(x, str) for x in own or ())]
-    return open_source(path, names, task.keep, words)
-
-
-def _work(
-    task: Task,
-    source: Source,
-    schema: pa.Schema,
-    folder: Path,
-    question: dict[str, Any],
-    progress: Callable[[Advance], None] | None,
-) -> Manifest:
-    manifest = manifests.opened(folder, question)
-    manifests.tidy(folder, manifest)
-    if manifest.is_complete:
-        return manifest
-    part_rows = question["part_rows"]
-    places: deque[Place] = deque()  # behind each batch that is under way
-    tally = Tally(manifest, progress)
-    waiting: list[pa.RecordBatch] = []
-    place = manifest.place
-    for answers in answered(task, _noted(source, place, _batch_rows(task), part_rows, places)):
-        place = places.popleft()
-        waiting.append(answers)
-        tally.add(answers, source.share(place))
-        if place.row % part_rows == 0:
-            _write_part(waiting, schema, folder, manifest, place)
-            waiting = []
-    if waiting or not manifest.parts:
-        _write_part(waiting, schema, folder, manifest, place)
-    manifest.is_complete = True
-    manifests.save(manifest, folder)
-    return manifest
-
-
-class Tally:
-    """Counts the answers and tells of them."""
-
-    def __init__(self, manifest: Manifest, progress: Callable[[Advance], None] | None) -> None:
-        counts = manifest.counts()
-        self._before = sum(counts.values())
-        self._rows = self._before
-        self._found = sum(counts.get(name, 0) for name in _ANSWERED.to_pylist())
-        self._progress = progress
-
-    def add(self, answers: pa.RecordBatch, share: float) -> None:
-        """Count a batch."""
-        self._rows += len(answers)
-        self._found += pc.sum(pc.is_in(answers["status"], _ANSWERED)).as_py() or 0
-        if self._progress is not None:
-            self._progress(Advance(self._rows, self._rows - self._before, self._found, share))
-
-
-def _noted(
-    source: Source, place: Place, batch_rows: int, part_rows: int, places: deque[Place]
-) -> Iterator[Rows]:
-    """The batches; the place behind each is put down in `places`."""
-    for rows, behind in source.read(place, batch_rows, part_rows):
-        places.append(behind)
-        yield rows
-
-
-def _write_part(
-    batches: list[pa.RecordBatch], schema: pa.Schema, folder: Path, manifest: Manifest, place: Place
-) -> None:
-    table = pa.Table.from_batches(batches, schema).combine_chunks()  # the bytes may not tell of batches
-    name = f"part-{len(manifest.parts):05d}.parquet"
-    manifests.write_atomically(folder / name, lambda path: _write_table(table, path))
-    counts = Counter(table["status"].to_pylist())
-    status = {one.name: counts[one.name] for one in Status if counts[one.name]}
-    manifest.parts.append(Part(name, len(table), status, place))
-    manifests.save(manifest, folder)
-
-
-def _write_table(table: pa.Table, path: Path) -> None:
-    repeated = ["predicted", "outcome", "status", "reason"]
-    parquet.write_table(table, path, compression="zstd", compression_level=1, use_dictionary=repeated)
+    has_words = [any(isinstance(label, str) for label in labels or ()) for labels in explainer.labels]
+    return open_source(path, names, task.keep, [name for name, is_it in zip(names, has_words, strict=True) if is_it])
 
 
 def _question(task: Task, source: Source, part_rows: int) -> dict[str, Any]:
@@ -174,5 +107,111 @@ def _part_rows(asked: int | None, n_features: int) -> int:
     return asked
 
 
-def _batch_rows(task: Task) -> int:
-    return max(1, min(BATCH_ROWS, BATCH_VALUES // task.explainer.forest.n_features))
+class _Pace:
+    """How many rows go into the next batch: what was done lately in `BATCH_SECONDS`, and none of another part."""
+
+    def __init__(self, most: int, part_rows: int) -> None:
+        self._most, self._part_rows = most, part_rows
+        self._rows = min(most, 256)
+        self._last = time.monotonic()
+
+    def size(self, row: int) -> int:
+        """For the batch that starts at that row."""
+        return min(self._rows, self._part_rows - row % self._part_rows)
+
+    def heard(self, n_rows: int) -> None:
+        """So many rows came back."""
+        now = time.monotonic()
+        rate = n_rows / max(now - self._last, 1e-9)
+        self._last = now
+        self._rows = max(1, min(int(rate * BATCH_SECONDS), 2 * self._rows, self._most))
+
+
+class _Work:
+    """One run over a file: batches go out, answers come back in order, parts and drafts are written."""
+
+    def __init__(
+        self,
+        task: Task,
+        source: Source,
+        schema: pa.Schema,
+        folder: Path,
+        manifest: Manifest,
+        progress: Callable[[Advance], None] | None,
+    ) -> None:
+        self.task, self.source, self.schema = task, source, schema
+        self.folder, self.manifest, self.progress = folder, manifest, progress
+        self.part_rows: int = manifest.question["part_rows"]
+        most = max(1, min(BATCH_ROWS, BATCH_VALUES // task.explainer.forest.n_features))
+        self.pace = _Pace(most, self.part_rows)
+        self.behind: deque[Place] = deque()  # the place behind each batch that is under way
+        kept = load_draft(folder, schema, len(manifest.parts))
+        self.waiting, self.place = kept if kept is not None else ([], manifest.place)
+        self.counts = Counter(manifest.counts())
+        for batch in self.waiting:
+            self.counts.update(batch["status"].to_pylist())
+        self.n_before = self.counts.total()
+
+    def run(self) -> None:
+        """To the end, or until it is stopped; what is done by then is kept."""
+        try:
+            self._answer_all()
+        except BaseException:
+            self._keep()
+            raise
+        if self.waiting or not self.manifest.parts:
+            self._write_part()
+        self.manifest.is_complete = True
+        manifests.save(self.manifest, self.folder)
+
+    def _answer_all(self) -> None:
+        kept_at = time.monotonic()
+        if self.waiting and self.place.row % self.part_rows == 0:  # stopped just before it was written
+            self._write_part()
+        with closing(answered(self.task, self._batches())) as answers:
+            for batch in answers:
+                self.place = self.behind.popleft()
+                self.waiting.append(batch)
+                self.pace.heard(len(batch))
+                self._tell(batch)
+                if self.place.row % self.part_rows == 0:
+                    self._write_part()
+                    kept_at = time.monotonic()
+                elif time.monotonic() - kept_at > DRAFT_SECONDS:
+                    self._keep()
+                    kept_at = time.monotonic()
+
+    def _batches(self) -> Iterator[Rows]:
+        for rows, behind in self.source.read(self.place, self.pace.size):
+            self.behind.append(behind)
+            yield rows
+
+    def _tell(self, batch: pa.RecordBatch) -> None:
+        self.counts.update(_counted(batch["status"]))
+        if self.progress is not None:
+            total, found = self.counts.total(), sum(self.counts[name] for name in _ANSWERED)
+            self.progress(Advance(total, total - self.n_before, found, self.source.share(self.place)))
+
+    def _keep(self) -> None:
+        if self.waiting:
+            save_draft(self.folder, self.schema, self.waiting, len(self.manifest.parts), self.place)
+
+    def _write_part(self) -> None:
+        table = pa.Table.from_batches(self.waiting, self.schema).combine_chunks()  # the bytes may not tell of batches
+        name = f"part-{len(self.manifest.parts):05d}.parquet"
+        manifests.write_atomically(self.folder / name, lambda path: _write_table(table, path))
+        counts = _counted(table["status"])
+        status = {one.name: counts[one.name] for one in Status if counts.get(one.name)}
+        self.manifest.parts.append(Part(name, len(table), status, self.place))
+        manifests.save(self.manifest, self.folder)
+        self.waiting = []
+        drop_draft(self.folder)
+
+
+def _counted(status: Any) -> dict[str, int]:
+    return {one["values"]: one["counts"] for one in status.value_counts().to_pylist()}
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
+    repeated = ["predicted", "outcome", "status", "reason"]
+    parquet.write_table(table, path, compression="zstd", compression_level=1, use_dictionary=repeated)

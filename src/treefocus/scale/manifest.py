@@ -23,7 +23,7 @@ except ImportError:  # Windows: two runs in one folder are then not noticed
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "treefocus-answers-1"
-NAME = "manifest.json"
+NAME, DRAFT = "manifest.json", "draft.arrow"
 _TEMPORARY = ".tmp"
 
 
@@ -101,7 +101,7 @@ def tidy(folder: Path, manifest: Manifest) -> None:
     """Remove what a killed run left behind: files half written, and parts that the manifest does not tell of."""
     told = {part.name for part in manifest.parts}
     for entry in folder.iterdir():
-        if _is_ours(entry) and entry.name != NAME and entry.name not in told:
+        if _is_ours(entry) and entry.name not in (NAME, DRAFT) and entry.name not in told:
             entry.unlink()
 
 
@@ -118,7 +118,11 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 def save(manifest: Manifest, folder: Path) -> None:
     """Write the manifest."""
     data = manifest.to_bytes()
-    write_atomically(folder / NAME, lambda path: path.write_bytes(data) and None)
+
+    def write(path: Path) -> None:
+        path.write_bytes(data)
+
+    write_atomically(folder / NAME, write)
 
 
 @contextlib.contextmanager
@@ -140,7 +144,7 @@ def held(folder: Path) -> Iterator[None]:
 
 def _is_ours(entry: Path) -> bool:
     name = entry.name.removesuffix(_TEMPORARY)
-    return name == NAME or (name.startswith("part-") and name.endswith(".parquet"))
+    return name in (NAME, DRAFT) or (name.startswith("part-") and name.endswith(".parquet"))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from treefocus.scale.batches import Rows
 from treefocus.tables import TABLE_FILES, check_suffix, delimiter, read_names
 
 _SAMPLES, _SAMPLE = 64, 65_536  # blocks of a file, and bytes a block, that its fingerprint reads
+_BLOCK_ROWS, _BLOCK_VALUES = 16_384, 1_000_000  # rows and values decoded at a time
 _LONGEST_CELL = 80  # characters of a bad cell that its reason shows
 
 
@@ -31,6 +32,9 @@ class Place:
     line: int = 0
 
 
+Size = Callable[[int], int]  # from the number of the next row to how many rows the next batch takes
+
+
 class Source(ABC):
     """A file of rows: the model's columns and those to keep."""
 
@@ -39,8 +43,8 @@ class Source(ABC):
     n_rows: int | None  # where the file tells
 
     @abstractmethod
-    def read(self, place: Place, batch_rows: int, part_rows: int) -> Iterator[tuple[Rows, Place]]:
-        """Batches of at most so many rows from a place on, each with the place after it; none lies in two parts."""
+    def read(self, place: Place, size: Size) -> Iterator[tuple[Rows, Place]]:
+        """Batches from a place on, each with the place after it; `size` says how many rows go into the next one."""
 
     def share(self, place: Place) -> float:
         """How much of the file lies before a place, from 0 to 1."""
@@ -85,25 +89,28 @@ class ParquetSource(Source):
     def __init__(self, path: Path, features: Sequence[str], keep: Sequence[str]) -> None:
         self.path = path
         self._columns = [*keep, *features]
+        self._block_rows = max(1, min(_BLOCK_ROWS, _BLOCK_VALUES // len(self._columns)))
         with parquet.ParquetFile(path) as file:
             self.n_rows = file.metadata.num_rows
             groups = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
             self.schema = pa.schema([file.schema_arrow.field(name) for name in self._columns])
         self._first_row = np.concatenate([[0], np.cumsum(groups)]).astype(np.int64)
 
-    def read(self, place: Place, batch_rows: int, part_rows: int) -> Iterator[tuple[Rows, Place]]:
+    def read(self, place: Place, size: Size) -> Iterator[tuple[Rows, Place]]:
         """From the row group that holds the row; a file that breaks on the way is reported with the row."""
         group = max(int(np.searchsorted(self._first_row, place.row, side="right")) - 1, 0)
         row = int(self._first_row[group])
         groups = list(range(group, len(self._first_row) - 1))
         try:
             with parquet.ParquetFile(self.path) as file:
-                batches = file.iter_batches(batch_rows, row_groups=groups, columns=self._columns, use_threads=False)
+                batches = file.iter_batches(
+                    self._block_rows, row_groups=groups, columns=self._columns, use_threads=False
+                )
                 for whole in batches:
                     batch = whole.select(self._columns).slice(max(place.row - row, 0))
                     row += len(whole) - len(batch)
                     while len(batch):
-                        piece = batch.slice(0, part_rows - row % part_rows)
+                        piece = batch.slice(0, size(row))
                         batch = batch.slice(len(piece))
                         row += len(piece)
                         yield Rows(piece), Place(row)
@@ -128,9 +135,9 @@ class TextSource(Source):
         self.schema = pa.schema([pa.field(name, kind) for name, kind in zip((*keep, *features), kinds, strict=True)])
         self._start = next(self._records(Place()))[1]  # behind the header
 
-    def read(self, place: Place, batch_rows: int, part_rows: int) -> Iterator[tuple[Rows, Place]]:
+    def read(self, place: Place, size: Size) -> Iterator[tuple[Rows, Place]]:
         """Rows from a byte on."""
-        row = place.row
+        row, wanted = place.row, size(place.row)
         after = self._start if place.byte == 0 else place
         cells: list[list[str]] = []
         lines: list[int] = []
@@ -139,10 +146,10 @@ class TextSource(Source):
                 cells.append(record)
                 lines.append(after.line + 1)
             after = behind
-            if len(cells) == min(batch_rows, part_rows - row % part_rows):
+            if len(cells) == wanted:
                 row += len(cells)
                 yield self._rows(cells, lines), Place(row, after.byte, after.line)
-                cells, lines = [], []
+                cells, lines, wanted = [], [], size(row)
         if cells:
             yield self._rows(cells, lines), Place(row + len(cells), after.byte, after.line)
 
@@ -174,8 +181,7 @@ class TextSource(Source):
         width = len(self._names)
         for i, record in enumerate(cells):
             if len(record) != width:
-                came = f"{len(record)} cell{'s' * (len(record) != 1)}"
-                reasons[i] = f"line {lines[i]}: {width} cells were expected, {came} came"
+                reasons[i] = f"line {lines[i]}: {width} cells were expected, {len(record)} came"
                 cells[i] = [*record[:width], *[""] * (width - len(record))]
         columns = []
         for j, is_text in (*self._kept, *self._features):

@@ -1,0 +1,286 @@
+"""`treefocus explain`: the rows of a file, answered on the screen, in one file, or bit by bit into a folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treefocus import distances
+from treefocus.adapters import translate
+from treefocus.commands.reading import constraints_of, label_of, numbers_of, read_model, read_rows
+from treefocus.commands.showing import console_of, progress_bar, rate_bar, say, show_overview, summary_line
+from treefocus.errors import InvalidInput
+from treefocus.explainer import Explainer
+from treefocus.explanation import Explanations
+from treefocus.forest import Forest
+from treefocus.search import NAMED as STRATEGIES
+from treefocus.tables import TABLE_FILES, check_suffix, import_pyarrow, read_names, write_columns
+
+if TYPE_CHECKING:
+    from treefocus.scale.files import Advance
+
+OUTPUTS = (*TABLE_FILES, ".json", ".html")
+N_PEOPLE = 3  # whose answers are given as sentences
+INTERRUPTED = 130
+PATIENCE = 0.3  # seconds that a search may take to notice Ctrl-C
+
+
+def explain(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="A forest saved as JSON (.json, .json.gz), or a pickled model with --allow-pickle."
+        ),
+    ],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="The rows to explain: .csv, .tsv or .parquet, with column names.")
+    ],
+    train: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Training rows: they set the scale, the domain and the covariance."),
+    ] = None,
+    distance: Annotated[
+        str, typer.Option(metavar="NAME", help=f"What small means: {', '.join(distances.NAMED)}.")
+    ] = "euclidean",
+    fix: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column that must not change. Repeatable.")
+    ] = None,
+    increasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only grow. Repeatable.")
+    ] = None,
+    decreasing: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only shrink. Repeatable.")
+    ] = None,
+    range_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="COLUMN:LOW:HIGH",
+            help="Where a column must end up; leave a side empty for no limit. Repeatable.",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="CLASS", help="The class to reach; any other than the present if not given.")
+    ] = None,
+    strategy: Annotated[str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(STRATEGIES)}.")] = "auto",
+    scale: Annotated[
+        str, typer.Option(metavar="NAME", help="What a change of 1 means in each column: range, std, mad or none.")
+    ] = "range",
+    bounds: Annotated[
+        str | None,
+        typer.Option(metavar="LOW:HIGH", help="Domain of every column; the range of the training rows if not given."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column of the files that is not the model's. Repeatable."),
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time for one row.")] = None,
+    n_jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Start of the random numbers, where any are used.")] = 0,
+    allow_pickle: Annotated[
+        bool,
+        typer.Option(
+            "--allow-pickle",
+            help="Read MODEL from .pkl or .joblib. Unpickling runs code from the file: only for files you trust.",
+        ),
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="With -o FOLDER: a column of DATA to carry along. Repeatable."),
+    ] = None,
+    part_rows: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="With -o FOLDER: rows a file of answers.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            help=f"Write the answers to a file ({', '.join(OUTPUTS)}), or in parts to a folder, for DATA of any size.",
+        ),
+    ] = None,
+) -> None:
+    """Explain every row of DATA: the smallest change that gets another prediction from MODEL.
+
+    Prints a table, sentences for the first rows and a summary, or writes every row's answer to a file with -o.
+    Columns that hold only whole numbers are answered in whole numbers.
+
+    With a folder after -o (a name without an ending, or with a / at its end) DATA is read bit by bit and answered in
+    Parquet files in that folder. Stopped or killed, the same command goes on where it was. Without --time-limit the
+    proof is limited in steps and not in seconds, so that the answers do not depend on the machine.
+
+    \b
+      treefocus explain model.json rows.csv --train train.csv --target approved
+      treefocus explain model.json rows.csv --fix age --range income:0:200000 -o answers.csv
+      treefocus explain model.json customers.parquet --train train.csv --keep customer -o answers/
+    """
+    asked = Asked(model, data, train, tuple(ignore or ()), allow_pickle)
+    made = {
+        "distance": distance,
+        "constraints": constraints_of(fix, increasing, decreasing, range_),
+        "scale": None if scale == "none" else scale,
+        "bounds": None if bounds is None else numbers_of("--bounds", bounds, bounds.split(":")),
+    }
+    options = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}
+    if output is not None and is_folder(output):
+        stream(asked, Path(output), made, options, target, keep or (), part_rows)
+        return
+    if keep or part_rows:
+        raise InvalidInput("--keep and --part-rows are for answers in a folder: -o FOLDER.")
+    path = None if output is None else Path(output)
+    _check_output(path)
+    _report(_explained(asked, made, options, target), path)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The files that a command line names."""
+
+    model: Path
+    data: Path
+    train: Path | None
+    ignore: tuple[str, ...]
+    allow_pickle: bool
+
+
+def is_folder(output: str) -> bool:
+    """Whether the answers go into a folder: one that is there, or a name that no file would have."""
+    path = Path(output)
+    if path.suffix in OUTPUTS:
+        return output.endswith(("/", "\\"))
+    return output.endswith(("/", "\\")) or path.is_dir() or not path.suffix
+
+
+def _explained(asked: Asked, made: dict[str, Any], options: dict[str, Any], target: str | None) -> Explanations:
+    """All rows at once."""
+    model = read_model(asked.model, asked.allow_pickle)
+    forest = translate(model).forest
+    known = None if asked.train is None else read_rows(asked.train, asked.ignore, forest, None)
+    table = read_rows(asked.data, asked.ignore, forest, known)
+    if known is None:
+        typer.echo(
+            f"Note: no --train, so the scale and the range that answers stay in come from {asked.data} itself.",
+            err=True,
+        )
+    explainer = Explainer(model, table if known is None else known, **made)
+    label = None if target is None else label_of(target, forest)
+    with progress_bar("explaining", len(table.values)) as progress:
+        return explainer.explain(table, target=label, progress=progress, **options)
+
+
+def stream(
+    asked: Asked,
+    folder: Path,
+    made: dict[str, Any],
+    options: dict[str, Any],
+    target: str | None,
+    keep: Sequence[str],
+    part_rows: int | None,
+) -> None:
+    """Bit by bit, into a folder."""
+    import_pyarrow("Writing")
+    from treefocus.scale.files import explain_file
+
+    forest = translate(read_model(asked.model, asked.allow_pickle)).forest
+    explainer = _streaming_explainer(asked, forest, made, keep)
+    label = None if target is None else label_of(target, forest)
+    began, done = time.perf_counter(), 0
+    try:
+        with rate_bar() as show:
+
+            def progress(advance: Advance) -> None:
+                nonlocal done
+                done = advance.rows_now
+                show(advance)
+
+            manifest = explain_file(
+                explainer,
+                asked.data,
+                folder,
+                keep=keep,
+                target=label,
+                part_rows=part_rows,
+                progress=progress,
+                **options,
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped. What is done is kept in {folder}; the same command goes on from there.", err=True)
+        leave_soon(INTERRUPTED)
+        raise
+    counts = ", ".join(f"{count:,} {name}" for name, count in manifest.counts().items())
+    total, parts = sum(manifest.counts().values()), len(manifest.parts)
+    speed = f" {done / (time.perf_counter() - began):,.0f} rows per second." if done else ""
+    said = f"{total:,} rows: {counts or 'none'}.{speed} Written to {folder} in {parts} part{'s' * (parts != 1)}."
+    say(console_of(), said)
+
+
+def _streaming_explainer(asked: Asked, forest: Forest, made: dict[str, Any], keep: Sequence[str]) -> Explainer:
+    """The explainer, once it is clear that the file has its columns."""
+    known = None if asked.train is None else read_rows(asked.train, asked.ignore, forest, None)
+    if known is None and made["scale"] is not None:
+        raise InvalidInput("Answers in a folder need --train, which sets the scale and the domain, or --scale none.")
+    wanted = forest.feature_names or (None if known is None else known.names)
+    if wanted is None:
+        raise InvalidInput(
+            f"The model does not know the names of its columns; --train tells which are in {asked.data}."
+        )
+    surplus = [name for name in read_names(asked.data) if name not in (*wanted, *keep, *asked.ignore)]
+    if surplus:
+        ways = " ".join(f"--keep {shlex.quote(name)}" for name in surplus)
+        raise InvalidInput(
+            f"{asked.data} has columns that are not the model's; carry them along with {ways}, or --ignore."
+        )
+    return Explainer(forest, known, **made)
+
+
+def leave_soon(code: int) -> None:
+    """Leave at once if searches are still at work after a moment: nothing they do is wanted any more."""
+    until = time.monotonic() + PATIENCE
+    while any(thread.name.startswith("treefocus") for thread in threading.enumerate()):
+        if time.monotonic() > until:
+            sys.stderr.flush()
+            os._exit(code)
+        time.sleep(0.01)
+
+
+def _report(found: Explanations, output: Path | None) -> None:
+    console = console_of()
+    if output is not None:
+        _write(found, output)
+    else:
+        show_overview(console, found)
+        say(console, "\n" + found.to_text(N_PEOPLE) + "\n")
+    say(console, summary_line(found) + ("" if output is None else f" Written to {output}."))
+
+
+def _check_output(path: Path | None) -> None:
+    """Say now, not after an hour's work, that the answers cannot be written."""
+    if path is None:
+        return
+    check_suffix(path, OUTPUTS)
+    if not path.parent.is_dir():
+        raise InvalidInput(f"There is no folder {path.parent}.")
+    if path.suffix == ".parquet":
+        import_pyarrow("Writing")
+
+
+def _write(found: Explanations, path: Path) -> None:
+    try:
+        if path.suffix == ".json":
+            found.to_json(path)
+        elif path.suffix == ".html":
+            found.to_html(path)
+        else:
+            write_columns(path, found.records())
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from error

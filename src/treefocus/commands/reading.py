@@ -1,0 +1,111 @@
+"""What a command line names: models, rows, constraints, classes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treefocus.adapters import load_forest
+from treefocus.coding import Coding
+from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
+from treefocus.errors import InvalidInput, reject
+from treefocus.forest import Forest
+from treefocus.schema import INTEGER
+from treefocus.tables import Table, read_names, read_table
+
+PICKLES = (".pkl", ".pickle", ".joblib")
+
+
+def read_model(path: Path, allow_pickle: bool) -> Any:
+    """A model from a file; a pickle only if that is allowed."""
+    if path.suffix not in PICKLES:
+        return load_forest(path)
+    if not allow_pickle:
+        raise InvalidInput(
+            f"{path} is a pickle, and reading one runs code from the file; add --allow-pickle if you trust it."
+        )
+    if not path.is_file():
+        raise InvalidInput(f"There is no file {path}.")
+    import joblib
+
+    try:
+        return joblib.load(path)
+    except Exception as error:  # whatever the file's own code raises
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInput(f"{path} cannot be unpickled: {reason}.") from error
+
+
+def read_rows(path: Path, ignore: Sequence[str] | None, forest: Forest, known: Table | None) -> Table:
+    """The rows of a file, its columns in the model's order, or in that of the training rows."""
+    names = [name for name in read_names(path) if name not in (ignore or ())]
+    wanted = forest.feature_names or (names if known is None else known.names) or ()
+    surplus = [name for name in names if name not in wanted]
+    lacking = [name for name in wanted if name not in names]
+    if lacking:
+        raise InvalidInput(f"{path} lacks columns of the model: {', '.join(lacking)}.")
+    if surplus:
+        options = " ".join(f"--ignore {shlex.quote(name)}" for name in surplus)
+        raise InvalidInput(f"{path} has columns that are not the model's; leave them out with {options}.")
+    if names and len(names) != forest.n_features:
+        raise InvalidInput(
+            f"{path} has {len(names)} columns and the model takes {forest.n_features}; --ignore leaves columns out."
+        )
+    table = read_table(path, ignore or (), Coding.of(forest)).select(wanted)
+    if known is None:
+        return table
+    seems_whole = (table.grain == INTEGER) & (known.grain != INTEGER)  # few rows can be whole numbers by chance
+    return replace(table, grain=np.where(seems_whole, known.grain, table.grain))
+
+
+def constraints_of(
+    fix: Sequence[str] | None,
+    increasing: Sequence[str] | None,
+    decreasing: Sequence[str] | None,
+    ranges: Sequence[str] | None,
+) -> list[Constraint]:
+    """The constraints behind --fix, --increasing, --decreasing and --range."""
+    kinds: tuple[tuple[Callable[..., Constraint], Sequence[str] | None], ...] = (
+        (Fixed, fix), (Increasing, increasing), (Decreasing, decreasing),
+    )  # fmt: skip
+    return [kind(*names) for kind, names in kinds if names] + [_range(text) for text in ranges or ()]
+
+
+def _range(text: str) -> Range:
+    """COLUMN:LOW:HIGH; the column's name may hold colons itself."""
+    column, *sides = text.rsplit(":", 2)
+    return Range(column, *numbers_of("--range", text, sides))
+
+
+def numbers_of(option: str, text: str, sides: Sequence[str]) -> tuple[float, float]:
+    """Two numbers; an empty side is no limit."""
+    try:
+        low, high = (float(side) if side.strip() else None for side in sides)
+    except ValueError:
+        form = "COLUMN:LOW:HIGH" if option == "--range" else "LOW:HIGH"
+        reject(option, form, repr(text))
+    return -np.inf if low is None else low, np.inf if high is None else high
+
+
+def label_of(text: str, forest: Forest) -> Any:
+    """The class that is written like this, whatever its type."""
+    labels = forest.classes.tolist()
+    for label in labels:
+        if str(label) == text:
+            return label
+    for label in labels:
+        if not isinstance(label, str) and _is_number(text) and float(text) == float(label):
+            return label
+    raise InvalidInput(f"--target must be one of {', '.join(map(str, labels))}, got {text!r}.")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

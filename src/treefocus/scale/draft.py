@@ -1,0 +1,45 @@
+"""The part that is not full yet, kept on the disk from time to time so that a kill costs seconds and not a part."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+
+from treefocus.scale.manifest import DRAFT, write_atomically
+from treefocus.scale.sources import Place
+
+_KEY = b"treefocus"
+
+
+def save_draft(folder: Path, schema: pa.Schema, batches: list[pa.RecordBatch], number: int, place: Place) -> None:
+    """Keep the answers that part `number` has so far, and the place behind them."""
+    note = json.dumps({"part": number, "place": asdict(place)}).encode()
+
+    def write(path: Path) -> None:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema.with_metadata({_KEY: note})) as writer:
+            for batch in batches:
+                writer.write_batch(batch.replace_schema_metadata({_KEY: note}))
+
+    write_atomically(folder / DRAFT, write)
+
+
+def load_draft(folder: Path, schema: pa.Schema, number: int) -> tuple[list[pa.RecordBatch], Place] | None:
+    """What was kept of that part, if anything was."""
+    try:
+        data = (folder / DRAFT).read_bytes()
+        reader = pa.ipc.open_file(data)
+        note = json.loads(reader.schema.metadata[_KEY])
+        if note["part"] != number or not reader.schema.equals(schema):
+            return None
+        batches = [reader.get_batch(k).replace_schema_metadata(None) for k in range(reader.num_record_batches)]
+        return batches, Place(**note["place"])
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):  # none, or none that can be used
+        return None
+
+
+def drop_draft(folder: Path) -> None:
+    """The part is whole."""
+    (folder / DRAFT).unlink(missing_ok=True)
