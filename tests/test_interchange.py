@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from forests import SEEDS
 from questions import FAST, random_question, stump
 from treefocus import Explainer, Explanations, Feature, Focus, InvalidInput, Range, Schema, Status, loans
-from words import LOANS
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = json.loads((ROOT / "docs" / "schema" / "explanations-1.json").read_text(encoding="utf-8"))
@@ -62,7 +61,7 @@ def test_what_is_read_is_what_was_written(seed: int) -> None:
 def test_words_in_every_language_survive(tmp_path: Path) -> None:
     trained = loans.train()
     rows = trained.X_test[:20].astype(np.float32)
-    explainer = Explainer(trained.model, trained.X_train, constraints=loans.CONSTRAINTS, schema=LOANS)
+    explainer = Explainer(trained.model, trained.X_train, constraints=loans.CONSTRAINTS, schema=loans.SCHEMA)
     found = explainer.explain(rows, target="approved", strategy=Focus(iterations=100))
     found.to_json(tmp_path / "found.json")
     check_schema(found.to_json())

@@ -36,7 +36,13 @@ LAYERS = (
 )
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
 ROOT_PACKAGE = "treefocus"  # its __init__ imports nearly everything, so only the top may import from it
-FREE = {"__init__", "__main__", "demo", "loans"}  # entry points and examples: they stand outside the order
+FREE = {
+    "__init__",
+    "__main__",
+    "demo",
+    "loan_schema",
+    "loans",
+}  # entry points and examples: they stand outside the order
 FRAMEWORKS = {"torch", "tensorflow", "jax"}
 
 

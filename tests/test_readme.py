@@ -48,7 +48,7 @@ def test_the_first_program_prints_a_sentence(capsys):
     first = blocks(README, "python")[0]
     assert len([line for line in first.splitlines() if line]) <= 8
     exec(compile(first, "README.md", "exec"), {})
-    assert "It would be predicted 'approved' if" in capsys.readouterr().out
+    assert "Your application would be approved if" in capsys.readouterr().out
 
 
 def test_the_commands_of_the_readme_run(readme, monkeypatch):

@@ -28,10 +28,10 @@ from treefocus import (
 )
 from treefocus.forest import Floats, Forest
 from treefocus.render.phrases import catalogue, languages
-from words import LOANS
 
 NUMBER = r"-?\d[\d.,\u202f]*(?:e[+-]?\d+)?"
 MANY = 10_000
+WORDLESS = Schema(Feature(f.name, f.kind, f.unit) for f in loans.SCHEMA.features)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def found() -> Explanations:
     trained = loans.train()
     declined = trained.X_test[trained.model.predict(trained.X_test) == "declined"]
     explainer = Explainer(
-        trained.model, trained.X_train, distance="manhattan", constraints=loans.CONSTRAINTS, schema=LOANS
+        trained.model, trained.X_train, distance="manhattan", constraints=loans.CONSTRAINTS, schema=loans.SCHEMA
     )
     return explainer.explain(declined[:40], target="approved", strategy=Focus(iterations=200))
 
@@ -128,7 +128,7 @@ def test_one_of_a_thing_is_singular_and_more_is_more(one: Explanation) -> None:
 
 
 def test_without_a_subject_a_sentence_speaks_of_the_row(one: Explanation) -> None:
-    plain = replace(one, schema=loans.SCHEMA)
+    plain = replace(one, schema=WORDLESS)
     assert plain.to_text().startswith(
         "Row 7 is predicted 'declined'. It would be predicted 'approved' if utilisation were 34 % instead of 72 % and "
         "recent_inquiries were 3 instead of 5."
@@ -156,7 +156,7 @@ def test_rows_without_an_answer_are_told_in_every_language(one: Explanation, lan
             assert "None" not in text
     there = replace(one, changes=(), outcome=one.predicted, reason="the row has the wanted answer already")
     assert phrases.nothing in there.to_letter(language)
-    for schema in (LOANS, loans.SCHEMA):
+    for schema in (WORDLESS, loans.SCHEMA):
         assert "{" not in replace(there, schema=schema).to_text(language)
 
 
@@ -173,7 +173,7 @@ def test_a_letter_has_greeting_decision_change_detail_proof_and_closing(one: Exp
     assert one.to_letter(language).startswith(phrases.greeting)
     assert replace(one, status=Status.FOUND).to_letter(language).count(phrases.letter_unproven) == 1
     assert "20" in replace(one, status=Status.BOUNDED, lower_bound=0.2).to_letter(language)
-    assert phrases.quoted.format(text="approved") in replace(one, schema=loans.SCHEMA).to_letter(language)
+    assert phrases.quoted.format(text="approved") in replace(one, schema=WORDLESS).to_letter(language)
 
 
 def test_a_row_that_breaks_a_rule_is_told_so() -> None:
@@ -198,7 +198,7 @@ def test_applying_the_words_of_the_loan_data_flips_the_model(found: Explanations
         if answer.counterfactual is None:
             continue
         for text in (answer.to_text(language), answer.to_letter(language).split("\n\n")[2]):
-            row, n_told = applied(text, answer.row, LOANS, language)
+            row, n_told = applied(text, answer.row, loans.SCHEMA, language)
             assert n_told == len(answer.changes)
             assert flips(found.problem.forest, row, answer.outcome)
 
@@ -212,7 +212,7 @@ def test_applying_the_details_of_a_letter_flips_the_model(found: Explanations, l
         assert len(lines) == len(answer.changes)
         told, moved = answer.row.copy(), answer.row.copy()
         for line, change in zip(lines, answer.changes, strict=True):
-            j = LOANS.index(change.feature)
+            j = loans.SCHEMA.index(change.feature)
             after, before, step = re.findall(rf"[+-]?{NUMBER}", line)
             assert read(before, language) == answer.row[j]
             told[j] = read(after, language)

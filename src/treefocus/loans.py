@@ -18,27 +18,10 @@ from numpy.typing import NDArray
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing
 from treefocus.errors import reject
 from treefocus.forest import Floats
-from treefocus.schema import Feature, Schema
+from treefocus.loan_schema import SCHEMA as SCHEMA
 
 SEED = 2022
 LABELS = ("approved", "declined")
-
-SCHEMA = Schema(
-    [
-        Feature("age", "integer", "years", "age of the applicant"),
-        Feature("dependants", "integer", "", "people who live on the applicant's income"),
-        Feature("income", "integer", "EUR", "gross income a year"),
-        Feature("employment_years", "continuous", "years", "time with the present employer"),
-        Feature("savings", "integer", "EUR", "money in the bank"),
-        Feature("loan_amount", "integer", "EUR", "the loan that is asked for"),
-        Feature("loan_years", "integer", "years", "time to pay it back"),
-        Feature("credit_history_years", "continuous", "years", "age of the oldest credit line"),
-        Feature("open_credit_lines", "integer", "", "cards and loans in use"),
-        Feature("utilisation", "integer", "%", "share of the card limits in use"),
-        Feature("recent_inquiries", "integer", "", "credit checks in the last twelve months"),
-        Feature("late_payments", "integer", "", "payments more than 30 days late in the last two years"),
-    ]
-)
 
 # What an applicant can do: nobody gets younger or gives up a child, years only add up, and to be told to earn
 # less, to borrow more or to pay late helps nobody.
