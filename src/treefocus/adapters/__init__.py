@@ -14,10 +14,12 @@ from treefocus.forest import Forest
 __all__ = ["Source", "load_forest", "supported", "translate"]
 
 # The top-level package of a model's class -> the adapter that knows it. An adapter has SUPPORTED, a tuple of classes,
-# and to_source(model).
+# to_source(model), and REFUSED, classes with the reason and what to do instead.
 _ADAPTERS = {
     "sklearn": "treefocus.adapters.sklearn",
     "xgboost": "treefocus.adapters.xgboost",
+    "lightgbm": "treefocus.adapters.lightgbm",
+    "catboost": "treefocus.adapters.catboost",
 }
 
 
@@ -29,12 +31,12 @@ def translate(model: Any) -> Source:
         adapter = _ADAPTERS.get(owner.__module__.partition(".")[0])
         if adapter is not None:
             module = import_module(adapter)
-            if isinstance(model, module.SUPPORTED):
-                source: Source = module.to_source(model)
-                return source
             why = next((text for kind, text in module.REFUSED.items() if isinstance(model, kind)), None)
             if why is not None:
                 raise UnsupportedModel(f"A {type(model).__name__} is not supported: {why}")
+            if isinstance(model, module.SUPPORTED):
+                source: Source = module.to_source(model)
+                return source
     raise UnsupportedModel(f"A {type(model).__name__} is not supported; supported are {', '.join(supported())}.")
 
 

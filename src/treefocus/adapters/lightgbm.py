@@ -1,0 +1,61 @@
+"""LightGBM: gbdt, DART and random forests, classifiers and regressors, categories, every way of missing values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from lightgbm import Booster, LGBMClassifier, LGBMRanker, LGBMRegressor
+from numpy.typing import NDArray
+
+from treefocus.adapters import lightgbm_model
+from treefocus.adapters.source import Source, asked
+from treefocus.errors import InvalidInput, UnsupportedModel
+from treefocus.forest import Floats
+
+SUPPORTED = (LGBMClassifier, LGBMRegressor, Booster)
+REFUSED: dict[type, str] = {
+    LGBMRanker: "a ranking has no class and no value to reach; train an LGBMClassifier or LGBMRegressor instead.",
+}
+
+
+def to_source(model: Any) -> Source:
+    """Translate a fitted LGBMClassifier, LGBMRegressor or Booster, up to its best iteration if it stopped early."""
+    booster = model
+    if not isinstance(model, Booster):
+        try:
+            booster = model.booster_
+        except Exception as error:
+            raise InvalidInput(f"The {type(model).__name__} is not fitted: call its fit first.") from error
+        if callable(model.objective):
+            raise UnsupportedModel(
+                f"This {type(model).__name__} has an objective of your own, whose link nobody knows; "
+                "train it with a named objective."
+            )
+    classes = model.classes_ if isinstance(model, LGBMClassifier) else None
+    forest = lightgbm_model.read(booster.model_to_string(), classes=classes, source=type(model).__name__)
+
+    def written(rows: Floats) -> Floats:
+        """The rows as the booster reads them: its own numbers for categories."""
+        if forest.categories is None or booster.pandas_categorical:
+            return rows
+        given = rows.copy()
+        for f, labels in enumerate(forest.categories.labels):
+            if labels is not None:
+                known = np.array([*labels, max(labels) + 1, np.nan], np.float64)
+                given[:, f] = known[np.where(np.isnan(rows[:, f]), len(labels) + 1, rows[:, f]).astype(np.intp)]
+        return given
+
+    def scores(rows: Floats) -> Floats:
+        raw = booster.predict(written(rows), raw_score=True)
+        return np.asarray(raw).reshape(len(rows), -1) / forest.divisor
+
+    def answers(rows: Floats) -> NDArray[Any]:
+        if isinstance(model, LGBMClassifier):
+            return np.asarray(model.predict(written(rows), validate_features=False))
+        shown = np.asarray(booster.predict(written(rows)))
+        if forest.decision == "value":
+            return shown
+        return np.asarray(forest.classes[shown.argmax(axis=1) if shown.ndim == 2 else (shown > 0.5).astype(np.intp)])
+
+    return Source(forest, asked(answers), asked(scores), takes_infinite=True)
