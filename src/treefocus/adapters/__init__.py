@@ -20,6 +20,7 @@ _ADAPTERS = {
     "xgboost": "treefocus.adapters.xgboost",
     "lightgbm": "treefocus.adapters.lightgbm",
     "catboost": "treefocus.adapters.catboost",
+    "treelite": "treefocus.adapters.treelite",
 }
 
 
