@@ -1,0 +1,200 @@
+"""Files of any size: memory, throughput, cores and kills, measured on invented loan applications.
+
+    python benchmarks/scale.py memory --rows 10000000      # peak memory against that of 10,000 rows
+    python benchmarks/scale.py throughput --rows 400000    # streaming against explain() on the same rows in memory
+    python benchmarks/scale.py cores --rows 400000         # one core against two
+    python benchmarks/scale.py kills --kills 20            # kill -9 at random moments, then the bytes of the folder
+
+Every run is a process of its own. `--model tree` (default) is a decision tree of depth 4, `--model boosted` an AdaBoost
+of 100 trees of depth 2. Results go to stdout as one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CHUNK = 200_000  # rows made at a time
+
+
+def explainer_of(model: str) -> Any:
+    from sklearn.ensemble import AdaBoostClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    from treefocus import Explainer, loans
+
+    X, y = loans.generate(5000, seed=0)
+    if model == "tree":
+        fitted = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
+    else:
+        stump = DecisionTreeClassifier(max_depth=2, random_state=0)
+        fitted = AdaBoostClassifier(stump, n_estimators=100, random_state=0).fit(X, y)
+    return Explainer(fitted, X, schema=loans.SCHEMA)
+
+
+def write_rows(path: Path, n_rows: int) -> None:
+    """Applications whose columns are drawn from real ones, each on its own; written bit by bit."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from treefocus import loans
+
+    X, _ = loans.generate(20_000, seed=1)
+    rng = np.random.default_rng(2)
+    writer = None
+    for start in range(0, n_rows, CHUNK):
+        n = min(CHUNK, n_rows - start)
+        columns = {name: rng.choice(np.asarray(X)[:, j], n) for j, name in enumerate(loans.SCHEMA.names)}
+        table = pa.table({"customer": np.arange(start, start + n)} | columns)
+        if writer is None:
+            writer = parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=CHUNK)
+    assert writer is not None
+    writer.close()
+
+
+def worker(kind: str, model: str, rows: str, folder: str, n_jobs: int) -> None:
+    """One run in this process; what it took goes to stdout."""
+    explainer = explainer_of(model)
+    began = time.perf_counter()
+    if kind == "stream":
+        from treefocus.scale.files import explain_file
+
+        counts = explain_file(explainer, rows, folder, n_jobs=n_jobs, keep=["customer"]).counts()
+        n_rows = sum(counts.values())
+        seconds = time.perf_counter() - began
+    else:
+        from pyarrow import parquet
+
+        from treefocus.scale.batches import Task
+
+        table = parquet.read_table(rows).drop_columns(["customer"])
+        strategy = Task.of(explainer).strategy  # the one that streaming takes
+        began = time.perf_counter()
+        found = explainer.explain(table, strategy=strategy, n_jobs=n_jobs)
+        seconds, n_rows = time.perf_counter() - began, len(found)
+    print(json.dumps({"rows": n_rows, "seconds": seconds, "peak_mb": peak_mb()}))
+
+
+def peak_mb() -> float:
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if sys.platform != "darwin" else peak / 1024**2
+
+
+def run(kind: str, options: argparse.Namespace, rows: Path, folder: Path, n_jobs: int) -> dict[str, Any]:
+    command = [sys.executable, __file__, "worker", kind, options.model, str(rows), str(folder), str(n_jobs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def memory(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    results = {}
+    for name, n_rows in (("small", 10_000), ("large", options.rows)):
+        write_rows(scratch / f"{name}.parquet", n_rows)
+        results[name] = run("stream", options, scratch / f"{name}.parquet", scratch / name, options.n_jobs)
+        if results[name]["rows"] != n_rows:
+            raise SystemExit(f"{n_rows} rows went in and {results[name]['rows']} came out")
+    difference = results["large"]["peak_mb"] - results["small"]["peak_mb"]
+    return results | {"difference_mb": difference, "rows_per_second": options.rows / results["large"]["seconds"]}
+
+
+def throughput(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    rows = scratch / "rows.parquet"
+    write_rows(rows, options.rows)
+    rates: dict[str, list[float]] = {"stream": [], "in_memory": []}
+    for k in range(options.repeats):
+        for kind in rates:
+            one = run(kind, options, rows, scratch / f"{kind}{k}", options.n_jobs)
+            rates[kind].append(options.rows / one["seconds"])
+    best = {kind: max(values) for kind, values in rates.items()}
+    return {"rows_per_second": rates, "best": best, "share": best["stream"] / best["in_memory"]}
+
+
+def cores(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    rows = scratch / "rows.parquet"
+    write_rows(rows, options.rows)
+    rates: dict[str, list[float]] = {"1": [], "2": []}
+    for k in range(options.repeats):
+        for n in rates:
+            one = run("stream", options, rows, scratch / f"{n}-{k}", int(n))
+            rates[n].append(options.rows / one["seconds"])
+    best = {n: max(values) for n, values in rates.items()}
+    return {"rows_per_second": rates, "best": best, "speedup": best["2"] / best["1"]}
+
+
+def folder_hash(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def kills(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    """Each time a new folder: start, kill at a random moment, start again until it is done."""
+    rows = scratch / "rows.parquet"
+    write_rows(rows, options.rows)
+    seconds = run("stream", options, rows, scratch / "whole", 2)["seconds"]
+    expected, startup = folder_hash(scratch / "whole"), _startup(options, scratch)
+    rng, moments, same = random.Random(options.seed), [], 0
+    for k in range(options.kills):
+        folder = scratch / f"killed{k}"
+        command = [sys.executable, __file__, "worker", "stream", options.model, str(rows), str(folder), "2"]
+        moment = startup + rng.uniform(0.0, seconds)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=moment)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        parts = len(list(folder.glob("part-*.parquet"))) if folder.is_dir() else 0
+        moments.append({"after": round(moment, 2), "was_killed": process.returncode != 0, "parts": parts})
+        run("stream", options, rows, folder, 2)
+        same += folder_hash(folder) == expected
+    return {"kills": moments, "same_bytes": same, "of": options.kills}
+
+
+def _startup(options: argparse.Namespace, scratch: Path) -> float:
+    """Seconds before the first row."""
+    write_rows(scratch / "one.parquet", 1)
+    began = time.perf_counter()
+    run("stream", options, scratch / "one.parquet", scratch / "one", 2)
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["worker"]:
+        kind, model, rows, folder, n_jobs = sys.argv[2:]
+        worker(kind, model, rows, folder, int(n_jobs))
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["memory", "throughput", "cores", "kills"])
+    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--model", choices=["tree", "boosted"], default="tree")
+    parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scratch", help="where the files go, a temporary folder if not given")
+    options = parser.parse_args()
+    work = {"memory": memory, "throughput": throughput, "cores": cores, "kills": kills}[options.what]
+    with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
+        result = work(options, Path(scratch))
+    print(json.dumps({"what": options.what, "model": options.model, "cpus": os.cpu_count()} | result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
