@@ -79,11 +79,13 @@ def hard_rows(source: Source, rng: np.random.Generator, n_rows: int) -> Floats:
         rows = np.where(rng.random(rows.shape) < 0.03, rng.choice([-np.inf, np.inf], rows.shape), rows)
     if forest.categories is not None:
         for f in np.flatnonzero(forest.categories.is_categorical):
-            rows[:, f] = rng.integers(0, forest.categories.n_labels(int(f)) + 1, n_rows)
+            refuses = forest.categories.refuses_unseen
+            unseen = int(refuses is None or not refuses[f])
+            rows[:, f] = rng.integers(0, forest.categories.n_labels(int(f)) + unseen, n_rows)
     if forest.takes_missing:
         holes = rng.random(rows.shape) < 0.1
-        if source.refuses_missing is not None:
-            holes &= ~source.refuses_missing
+        if forest.refuses_missing is not None:
+            holes &= ~forest.refuses_missing
         rows[holes] = np.nan
     return rows
 

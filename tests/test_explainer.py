@@ -69,15 +69,19 @@ def test_every_answer_has_the_target_it_was_asked_for(model: str) -> None:
 
 
 class Liar(DecisionTreeClassifier):
-    """A model whose own predict disagrees with its tree."""
+    """A model whose own predict disagrees with its tree, once it `lies`."""
+
+    lies = False
 
     def predict(self, X: Any, check_input: bool = True) -> Any:
-        return np.full(len(X), self.classes_[0])
+        return np.full(len(X), self.classes_[0]) if self.lies else super().predict(X)
 
 
 def test_an_answer_that_the_model_does_not_confirm_is_not_returned() -> None:
     model = Liar(max_depth=1).fit(DATA, ["no", "yes", "no"])
-    found = Explainer(model, DATA).explain(DATA)
+    explainer = Explainer(model, DATA)
+    model.lies = True
+    found = explainer.explain(DATA)
     assert found.outcome.tolist() == [None, "no", None]
     assert found.status[0] is Status.NOT_FOUND
     assert np.isnan(found.counterfactuals[0]).all()

@@ -14,6 +14,7 @@ import numpy as np
 
 from treefocus import kernels
 from treefocus.adapters import translate
+from treefocus.adapters.trust import trusted
 from treefocus.categories import Labels
 from treefocus.coding import Coding
 from treefocus.constraints import Constraint, as_constraints
@@ -52,7 +53,7 @@ class Explainer:
         bounds: Any = None,
         schema: Schema | None = None,
     ) -> None:
-        source = translate(model)
+        source = trusted(translate(model))
         self.forest, self._own_predict = source.forest, source.predict
         n_features = self.forest.n_features
         self._coding = Coding.of(self.forest, None if schema is None else schema.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,13 @@ class Nodes:
             None if self.sets is None else [self.sets[i] for i in np.flatnonzero(is_reached)],
         )  # fmt: skip
 
-    def to_forest(self, labels: Labels | None, **rest: Any) -> Forest:
+    def to_forest(self, labels: Labels | None, refuses_unseen: Array | None = None, **rest: Any) -> Forest:
         """The forest of these nodes; `labels` are those of its categorical features, None if it has none."""
         kept = self.reached()
         categories = None
         if labels is not None and any(own is not None for own in labels):
             categories = Categories.of_sets(labels, kept.sets or [None] * len(kept.left))
+            categories = replace(categories, refuses_unseen=refuses_unseen)
         return Forest.from_nodes(
             feature=kept.feature,
             threshold=kept.threshold,

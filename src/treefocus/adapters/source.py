@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.forest import Bools, Floats, Forest
+from treefocus.forest import Floats, Forest
 
 Answer = Callable[[Floats], NDArray[Any]]
 
@@ -27,7 +27,6 @@ class Source:
     predict: Answer | None = None  # (n_rows,) the model's labels, or the values that a regressor predicts
     scores: Answer | None = None  # (n_rows, n_outputs) the model's own sums, what `hard_scores` gives for the forest
     takes_infinite: bool = False  # whether the model reads infinities
-    refuses_missing: Bools | None = None  # (n_features,) columns in which the model refuses NaN, where others take it
     precision: float = 1e-12  # how far apart the scores may be, as a share of the largest of them
 
 

@@ -88,7 +88,8 @@ def to_source(model: Any) -> Source:
         shown = np.asarray(treelite.gtil.predict(model, given(rows), nthread=1)).reshape(len(rows), -1)
         if forest.decision == "value":
             return shown[:, 0]
-        return forest.classes[shown.argmax(axis=1) if n_outputs > 1 else (shown[:, 0] > 0.5).astype(np.intp)]
+        best = shown.argmax(axis=1) if n_outputs > 1 else (shown[:, 0] > 0.5).astype(np.intp)
+        return np.asarray(forest.classes[best])
 
     return Source(forest, asked(answers), asked(scores), takes_infinite=True, precision=1e-5 if single else 1e-12)
 

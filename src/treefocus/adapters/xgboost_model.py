@@ -53,7 +53,7 @@ def read(
     if not trees:
         raise UnsupportedModel("This XGBoost model has no trees; train it for one round or more.")
     n_features = int(parameters["num_feature"])
-    labels = _labels(learner, inner, trees, n_features)
+    labels, are_named = _labels(learner, inner, trees, n_features)
     weight = np.asarray(machine.get("weight_drop", np.ones(n_trees)), np.float32)[:n_trees]
     nodes = _nodes(trees, np.asarray(inner["tree_info"][:n_trees], np.int64), weight, n_outputs, labels)
     rest: dict[str, Any] = {"decision": "value"}
@@ -62,6 +62,7 @@ def read(
     names = learner.get("feature_names") or None
     return nodes.to_forest(
         labels,
+        refuses_unseen=are_named,
         base_score=base_margin(parameters, objective, n_outputs).astype(np.float64),
         classes=(np.arange(n_classes) if n_classes else np.empty(0)) if classes is None else classes,
         n_features=n_features,
@@ -132,8 +133,13 @@ def _sets(trees: list[dict[str, Any]], start: NDArray[np.int64], labels: Labels 
     return sets
 
 
-def _labels(learner: dict[str, Any], inner: dict[str, Any], trees: list[Any], n_features: int) -> Labels | None:
-    """The labels of categorical columns: those the file names (XGBoost 3.1 and newer), else the numbers themselves."""
+def _labels(
+    learner: dict[str, Any], inner: dict[str, Any], trees: list[Any], n_features: int
+) -> tuple[Labels | None, NDArray[np.bool_] | None]:
+    """The labels of categorical columns: those the file names (XGBoost 3.1 and newer), else the numbers themselves.
+
+    And which columns are named: of these the library reads no other category.
+    """
     is_categorical = np.zeros(n_features, bool)
     n_seen = np.ones(n_features, np.int64)
     for tree in trees:
@@ -146,12 +152,14 @@ def _labels(learner: dict[str, Any], inner: dict[str, Any], trees: list[Any], n_
     for f, kind in enumerate(learner.get("feature_types") or ()):
         is_categorical[f] |= kind == "c"
     if not is_categorical.any():
-        return None
+        return None, None
     named = inner.get("cats", {}).get("enc") or [{}] * n_features
-    return tuple(
+    labels = tuple(
         _named(own, int(count)) if is_one else None
         for own, count, is_one in zip(named, n_seen, is_categorical, strict=True)
     )
+    are_named = np.array([len(own.get("values", [])) > 0 for own in named]) & is_categorical
+    return labels, are_named if are_named.any() else None
 
 
 def _named(encoded: dict[str, Any], n_seen: int) -> tuple[Any, ...]:
