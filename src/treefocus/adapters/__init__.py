@@ -13,9 +13,10 @@ from treefocus.forest import Forest
 
 __all__ = ["Source", "load_forest", "supported", "translate"]
 
-# The top-level package of a model's class -> the adapter that knows it. An adapter has SUPPORTED, a tuple of classes,
-# to_source(model), and REFUSED, classes with the reason and what to do instead.
+# The module or top-level package of a model's class -> the adapter that knows it. An adapter has SUPPORTED, a tuple of
+# classes, to_source(model), and REFUSED, classes with the reason and what to do instead.
 _ADAPTERS = {
+    "sklearn.pipeline": "treefocus.adapters.pipeline",
     "sklearn": "treefocus.adapters.sklearn",
     "xgboost": "treefocus.adapters.xgboost",
     "lightgbm": "treefocus.adapters.lightgbm",
@@ -29,7 +30,7 @@ def translate(model: Any) -> Source:
     if isinstance(model, Forest):
         return Source(model)
     for owner in type(model).__mro__:
-        adapter = _ADAPTERS.get(owner.__module__.partition(".")[0])
+        adapter = _ADAPTERS.get(owner.__module__) or _ADAPTERS.get(owner.__module__.partition(".")[0])
         if adapter is not None:
             module = import_module(adapter)
             why = next((text for kind, text in module.REFUSED.items() if isinstance(model, kind)), None)

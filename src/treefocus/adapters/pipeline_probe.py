@@ -1,0 +1,160 @@
+"""Asking a pipeline's fitted preprocessing what it makes of raw values, and from which raw value on it passes a cut.
+
+The preprocessing is never imitated: thresholds are pulled back by bisection over the float64 numbers themselves, with
+the fitted steps as the judge, and every category is sent through them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.categories import Labels
+from treefocus.errors import UnsupportedModel
+from treefocus.forest import LARGEST, Bools, Floats
+
+_WIDEST = (1e300, 1e150, 1e75, 1e38, 1e30, 1e15)  # how large a raw value may be before some step gives up
+_TRIED_AT_ONCE = 20_000  # raw values: fewer calls of the steps, which cost more than rows
+_USUAL = 1.0  # a number that every step reads
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """Rows as the pipeline was fitted on them, from rows in the forest's coding."""
+
+    names: tuple[str, ...] | None
+    labels: Labels
+    absent: Sequence[Any]  # how each column writes a missing category
+
+    def of(self, rows: Floats) -> Any:
+        """A DataFrame where the pipeline knows names, else a matrix."""
+        columns = [self._column(j, rows[:, j]) for j in range(len(self.labels))]
+        if self.names is None:
+            is_numeric = all(column.dtype.kind == "f" for column in columns)
+            return np.stack(columns, axis=1) if is_numeric else np.stack([c.astype(object) for c in columns], axis=1)
+        return _frame(dict(zip(self.names, columns, strict=True)))
+
+    def _column(self, j: int, codes: Floats) -> NDArray[Any]:
+        own = self.labels[j]
+        if own is None:
+            return codes
+        if all(isinstance(label, int | float) and not isinstance(label, bool) for label in own):
+            known = np.array([*map(float, own), unseen_label(own), np.nan])
+        else:
+            known = np.empty(len(own) + 2, object)
+            known[:] = [*own, unseen_label(own), self.absent[j]]
+        number = np.where(np.isnan(codes), len(own) + 1, codes).astype(np.intp)
+        return np.asarray(known[number])
+
+
+def unseen_label(labels: Sequence[Any]) -> Any:
+    """A label like these that is none of them."""
+    if labels and all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
+        return float(max(labels)) + 1.0
+    label = "something else"
+    while label in labels:
+        label += "?"
+    return label
+
+
+def _frame(columns: dict[str, NDArray[Any]]) -> Any:
+    if find_spec("pandas") is not None:
+        import pandas
+
+        made = {name: pandas.Series(column, dtype=column.dtype) for name, column in columns.items()}
+        return pandas.DataFrame(made)
+    import polars
+
+    return nw.from_dict({name: column.tolist() for name, column in columns.items()}, backend=polars).to_native()
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """The fitted preprocessing as a function from rows in the forest's coding to features."""
+
+    transform: Callable[[Any], Any]
+    raw: RawRows
+
+    @property
+    def usual(self) -> Floats:
+        """(n_columns,) a row that the preprocessing reads: a 1 in every number, the first of every column's labels."""
+        return np.array([_USUAL if own is None else 0.0 for own in self.raw.labels])
+
+    def features(self, rows: Floats) -> NDArray[Any]:
+        """(n_rows, n_features) what the preprocessing makes of the rows; ValueError where it refuses one."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            made = self.transform(self.raw.of(rows))
+            made = made.toarray() if hasattr(made, "toarray") else np.asarray(made)
+        return np.asarray(made if made.dtype == object else made.astype(np.float64))
+
+    def varied(self, column: int, codes: Floats) -> NDArray[Any] | None:
+        """The features of usual rows with these values in one column; None where a value is refused."""
+        rows = np.repeat(self.usual[None, :], len(codes), axis=0)
+        rows[:, column] = codes
+        try:
+            return self.features(rows)
+        except (ValueError, TypeError):
+            return None
+
+    def reach(self, columns: Sequence[int]) -> tuple[Floats, Floats]:
+        """(n_columns,) the smallest and the largest number of every numeric column that the preprocessing reads."""
+        low, high = np.full(len(self.raw.labels), -_WIDEST[0]), np.full(len(self.raw.labels), _WIDEST[0])
+        if not self._reads(columns, low, high):
+            for column in columns:
+                ends = ((end, widest) for widest in _WIDEST for end in (-widest, 1.0 / widest))  # Box-Cox: above 0
+                for low[column], high[column] in ends:
+                    if self._reads([column], low, high):
+                        break
+                else:
+                    raise UnsupportedModel(f"The pipeline's preprocessing reads no large numbers in column {column}.")
+        return low, high
+
+    def _reads(self, columns: Sequence[int], low: Floats, high: Floats) -> bool:
+        rows = np.stack([self.usual, self.usual])
+        rows[0, list(columns)], rows[1, list(columns)] = low[list(columns)], high[list(columns)]
+        try:
+            made = self.features(rows)
+        except (ValueError, TypeError):
+            return False
+        return made.dtype == object or not np.isnan(made).any()
+
+
+def pull_back(goes_left: Callable[[Floats], Bools], low: Floats, high: Floats) -> Floats:
+    """(n,) for each cut the largest number from `low` to `high` that goes left; -LARGEST where none does.
+
+    `goes_left` takes (m, n) numbers, m for each cut. Where even `high` goes left, so does every number: LARGEST.
+    """
+    first, last = _ordered(low), _ordered(high)
+    all_left, none_left = goes_left(high[None])[0], ~goes_left(low[None])[0]
+    pieces = np.uint64(np.clip(_TRIED_AT_ONCE // len(low), 1, 255) + 1)
+    steps = np.arange(1, pieces, dtype=np.uint64)[:, None]
+    every = np.arange(len(low))
+    while (last > first + 1).any():  # first goes left, last does not; what lies between is cut into pieces
+        span = last.astype(np.uint64) - first.astype(np.uint64)
+        step = np.maximum(span // pieces, np.uint64(1))
+        tried = first.astype(np.uint64) + np.minimum(steps * step, span)
+        points = np.concatenate([first[None], tried.astype(np.int64), last[None]])
+        is_left = np.concatenate([goes_left(_number(points[1:-1])), np.zeros((1, len(low)), bool)])
+        n_left = np.argmin(is_left, axis=0)
+        first, last = points[n_left, every], points[n_left + 1, every]
+    found = np.where(all_left, LARGEST, _number(first) + 0.0)
+    return np.asarray(np.where(none_left, -LARGEST, found))
+
+
+def _ordered(values: Floats) -> NDArray[np.int64]:
+    """Whole numbers in the order of the floats, neighbours next to each other."""
+    bits = (values + 0.0).view(np.int64)
+    return np.where(bits >= 0, bits, np.int64(-(2**63)) - bits)
+
+
+def _number(ordered: NDArray[np.int64]) -> Floats:
+    bits = np.where(ordered >= 0, ordered, np.int64(-(2**63)) - ordered)
+    return np.ascontiguousarray(bits).view(np.float64)
