@@ -75,6 +75,8 @@ def hard_rows(source: Source, rng: np.random.Generator, n_rows: int) -> Floats:
     forest = source.forest
     with np.errstate(over="ignore"):  # CatBoost has borders at the end of float32
         rows = adversarial_rows(forest, rng, n_rows, missing=0.0)
+    if forest.reads is not None:
+        rows = np.clip(rows, *forest.reads)
     if source.takes_infinite:
         rows = np.where(rng.random(rows.shape) < 0.03, rng.choice([-np.inf, np.inf], rows.shape), rows)
     if forest.categories is not None:

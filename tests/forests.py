@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from treefocus.forest import Decision, Floats, Forest, InputDtype, join_trees
+from treefocus.forest import LARGEST, Decision, Floats, Forest, InputDtype, join_trees
 
 settings.register_profile("treefocus", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("treefocus")
@@ -126,7 +126,7 @@ def adversarial_rows(forest: Forest, rng: np.random.Generator, n_rows: int, *, m
     missing = (0.1 if forest.takes_missing else 0.0) if missing is None else missing
     rows = np.empty((n_rows, forest.n_features))
     for f in range(forest.n_features):
-        own = np.unique(forest.threshold[(forest.feature == f) & np.isfinite(forest.threshold)])
+        own = np.unique(forest.threshold[(forest.feature == f) & (np.abs(forest.threshold) < LARGEST)])
         own = own if own.size else np.zeros(1)
         margin = 1.0 + own[-1] - own[0]
         anywhere = rng.uniform(own[0] - margin, own[-1] + margin, n_rows)

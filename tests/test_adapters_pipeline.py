@@ -350,6 +350,25 @@ def test_a_pipeline_must_be_fitted_and_end_in_a_known_model() -> None:
         translate(make_pipeline(StandardScaler(), PCA()).fit(rows[NUMBERS], answer))
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("scaler", [StandardScaler(), PowerTransformer(), PowerTransformer("box-cox")], ids=str)
+def test_what_a_step_makes_too_large_is_not_read(scaler: Any) -> None:
+    rows, answer = people()
+    frame = rows[NUMBERS].abs() + 1e-3
+    frame["age"] = 1.0 + 1e-4 * frame["age"]  # so narrow that powers of it explode
+    pipeline = make_pipeline(scaler, GradientBoostingClassifier(n_estimators=3)).fit(frame, answer)
+    forest = translate(pipeline).forest
+    assert forest.reads is not None
+    pipeline.predict(pd.DataFrame(forest.reads, columns=NUMBERS))  # does not complain
+    inside = np.array([[1.001, 20.0]])
+    for side in np.flatnonzero(np.abs(forest.reads[:, 0]) < LARGEST):
+        beyond = inside.copy()
+        beyond[0, 0] = [-1.01, 1.01][side] * max(abs(forest.reads[side, 0]), 1.0)
+        assert readable(forest, beyond).tolist() == [[False, True]]
+        with pytest.raises(ValueError, match=r"infinity|positive"):
+            pipeline.predict(pd.DataFrame(beyond, columns=NUMBERS))
+
+
 def test_a_cut_is_pulled_back_to_the_last_float_that_goes_left() -> None:
     cuts = np.array([0.0, -0.0, 1.0, -1e-300, 5e-324, 1e200, -1e200, np.pi, -3.0])
 

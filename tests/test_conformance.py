@@ -8,13 +8,14 @@ import pytest
 from conformance import Case, coded, differing, fitted, hard_rows, score_error
 from conformance_catboost import CATBOOST
 from conformance_lightgbm import LIGHTGBM
+from conformance_pipeline import PIPELINES
 from conformance_sklearn import SKLEARN
 from conformance_treelite import TREELITE
 from conformance_xgboost import XGBOOST
 from treefocus.kernels import reference
 
 N_ROWS = 3_000
-CASES = [*SKLEARN, *XGBOOST, *LIGHTGBM, *CATBOOST, *TREELITE]
+CASES = [*SKLEARN, *XGBOOST, *LIGHTGBM, *CATBOOST, *TREELITE, *PIPELINES]
 LABELLED = [
     case for case in CASES if case.data == "categorical" and "numbers" not in case.kind and "Booster" not in case.kind
 ]

@@ -112,6 +112,8 @@ class Explainer:
         is_readable = np.asarray(is_read.all(axis=1))
         grain = np.where(self._integer, INTEGER, table.grain).astype(np.int8)
         low, high = table.limits
+        if self.forest.reads is not None:
+            low, high = np.maximum(low, self.forest.reads[0]), np.minimum(high, self.forest.reads[1])
         space = replace(self.space, low=np.maximum(self.space.low, low), high=np.minimum(self.space.high, high))
         problem = Problem.ask(
             self.forest,

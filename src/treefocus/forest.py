@@ -73,6 +73,7 @@ class Forest:
     input_dtype: InputDtype = "float64"
     score_dtype: InputDtype = "float64"  # in which the sum is taken
     takes_missing: bool = False
+    reads: Floats | None = None  # (2, n_features) the smallest and the largest number that the model reads
     refuses_missing: Bools | None = None  # (n_features,) columns without missing values although `takes_missing`
     categories: Categories | None = None
     missing_is_choice: Bools | None = None  # (n_features,) numeric columns in which a search may leave or take missing
@@ -176,6 +177,8 @@ class Forest:
             raise InvalidInput("Forest.leaf_value and Forest.base_score must be finite.")
         if self.categories is not None:
             self.categories.check(self.feature, self.n_features)
+        if self.reads is not None and self.reads.shape != (2, self.n_features):
+            reject("Forest.reads", f"(2, {self.n_features})", self.reads.shape)
         for name in ("missing_is_choice", "refuses_missing"):
             own = getattr(self, name)
             if own is not None and own.shape != (self.n_features,):
@@ -297,6 +300,7 @@ _ARRAYS: dict[str, type[np.generic]] = {
     "leaf_distribution": np.float64,
     "missing_is_choice": np.bool_,
     "refuses_missing": np.bool_,
+    "reads": np.float64,
 }
 
 

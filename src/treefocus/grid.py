@@ -134,7 +134,10 @@ def readable(forest: Forest, rows: Floats) -> Bools:
     takes_missing = np.full(forest.n_features, forest.takes_missing)
     if forest.refuses_missing is not None:
         takes_missing &= ~forest.refuses_missing
-    result = np.isfinite(as_input(rows, forest.input_dtype)) | (np.isnan(rows) & takes_missing)
+    is_number = np.isfinite(as_input(rows, forest.input_dtype))
+    if forest.reads is not None:
+        is_number &= (rows >= forest.reads[0]) & (rows <= forest.reads[1])
+    result = is_number | (np.isnan(rows) & takes_missing)
     if forest.categories is not None:
         refuses = forest.categories.refuses_unseen
         for f in np.flatnonzero(forest.categories.is_categorical).tolist():

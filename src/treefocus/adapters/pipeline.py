@@ -57,7 +57,7 @@ def to_source(pipeline: Pipeline) -> Source:
         forest=forest,
         predict=asked(lambda rows: pipeline.predict(raw.of(rows))),
         scores=None if own_scores is None else lambda rows: own_scores(_coded(inner.forest, probe.features(rows))),
-        refuses_missing=forest.refuses_missing,
+        takes_infinite=False,
     )
 
 
@@ -126,6 +126,7 @@ class _Rewriting:
             takes_missing=not refuses_missing.all(),
             refuses_missing=refuses_missing if refuses_missing.any() and not refuses_missing.all() else None,
             missing_is_choice=None,
+            reads=self.probe.reads(np.flatnonzero(~is_category).tolist(), inner.input_dtype),
             feature_names=names,
             source=source,
         )

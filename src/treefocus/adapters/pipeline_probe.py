@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.categories import Labels
-from treefocus.errors import UnsupportedModel
 from treefocus.forest import LARGEST, Bools, Floats
+from treefocus.grid import as_input
 
-_WIDEST = (1e300, 1e150, 1e75, 1e38, 1e30, 1e15)  # how large a raw value may be before some step gives up
+_WIDEST = 1e300  # larger numbers are not tried
+_HALVINGS = 30  # to find where a step gives up: its exponent and a few digits
 _TRIED_AT_ONCE = 20_000  # raw values: fewer calls of the steps, which cost more than rows
 _USUAL = 1.0  # a number that every step reads
 
@@ -105,21 +106,53 @@ class Probe:
             return None
 
     def reach(self, columns: Sequence[int]) -> tuple[Floats, Floats]:
-        """(n_columns,) the smallest and the largest number of every numeric column that the preprocessing reads."""
-        low, high = np.full(len(self.raw.labels), -_WIDEST[0]), np.full(len(self.raw.labels), _WIDEST[0])
-        if not self._reads(columns, low, high):
+        """(n_columns,) about the smallest and the largest number of every numeric column that the preprocessing reads.
+
+        Some steps overflow early, and Box-Cox reads no number below 0.
+        """
+        low, high = np.full(len(self.raw.labels), -_WIDEST), np.full(len(self.raw.labels), _WIDEST)
+        if not (self._reads(columns, low[list(columns)]) and self._reads(columns, high[list(columns)])):
             for column in columns:
-                ends = ((end, widest) for widest in _WIDEST for end in (-widest, 1.0 / widest))  # Box-Cox: above 0
-                for low[column], high[column] in ends:
-                    if self._reads([column], low, high):
-                        break
-                else:
-                    raise UnsupportedModel(f"The pipeline's preprocessing reads no large numbers in column {column}.")
+                low[column], high[column] = self._end(column, -_WIDEST), self._end(column, _WIDEST)
         return low, high
 
-    def _reads(self, columns: Sequence[int], low: Floats, high: Floats) -> bool:
-        rows = np.stack([self.usual, self.usual])
-        rows[0, list(columns)], rows[1, list(columns)] = low[list(columns)], high[list(columns)]
+    def reads(self, columns: Sequence[int], input_dtype: str) -> Floats:
+        """(2, n_columns) the smallest and the largest number of every column that is finite for the model behind."""
+        low, high = self.reach(columns)
+        ends = np.stack([np.full(len(low), -LARGEST), np.full(len(low), LARGEST)])
+        chosen = list(columns)
+        for side, sign, far in ((0, -1.0, low), (1, 1.0, high)):
+
+            def is_read(values: Floats, sign: float = sign) -> Bools:
+                """Whether each number is, the others as usual; (m, n) for n columns."""
+                rows = np.repeat(self.usual[None, :], values.size, axis=0)
+                rows[np.arange(values.size), np.tile(chosen, len(values))] = sign * values.reshape(-1)
+                made = self.features(rows)
+                if made.dtype == object:
+                    return np.ones(values.shape, bool)
+                is_finite = np.isfinite(as_input(made, input_dtype))
+                return np.asarray(is_finite.all(axis=1)).reshape(values.shape)
+
+            if chosen:
+                usual = np.full(len(chosen), sign * _USUAL)
+                found = pull_back(is_read, usual, sign * far[chosen])
+                is_end = (found == LARGEST) & (np.abs(far[chosen]) < _WIDEST)  # a step gives up before the model does
+                ends[side, chosen] = np.where(is_end, far[chosen], sign * found)
+        return ends
+
+    def _end(self, column: int, far: float) -> float:
+        """A number of a column that is read, on the way from the usual one to one far off, as far as can be."""
+        if self._reads([column], np.array([far])):
+            return far
+        ends = _ordered(np.array([_USUAL, far]))
+        for _ in range(_HALVINGS):
+            middle = (ends[:1] & ends[1:]) + ((ends[:1] ^ ends[1:]) >> 1)  # halfway, without an overflow
+            ends[0 if self._reads([column], _number(middle)) else 1] = middle[0]
+        return float(_number(ends[:1])[0])
+
+    def _reads(self, columns: Sequence[int], values: Floats) -> bool:
+        rows = self.usual[None, :]
+        rows[0, list(columns)] = values
         try:
             made = self.features(rows)
         except (ValueError, TypeError):

@@ -61,6 +61,8 @@ def telling_rows(source: Source, n_rows: int = N_ROWS) -> Floats:
             rows[:, f] = rng.integers(0, n_read, n_rows)
         else:
             rows[:, f] = _beside(forest, forest.threshold[order[ends[f] : ends[f + 1]]], n_rows, rng)
+    if forest.reads is not None:
+        rows = np.clip(rows, *forest.reads)
     if source.takes_infinite:
         is_number = np.array([known is None for known in labels])
         is_far = (rng.random(rows.shape) < _SHARE_INFINITE) & is_number
