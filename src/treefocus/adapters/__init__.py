@@ -16,12 +16,12 @@ __all__ = ["Source", "load_forest", "supported", "translate"]
 # The module or top-level package of a model's class -> the adapter that knows it. An adapter has SUPPORTED, a tuple of
 # classes, to_source(model), and REFUSED, classes with the reason and what to do instead.
 _ADAPTERS = {
-    "sklearn.pipeline": "treefocus.adapters.pipeline",
     "sklearn": "treefocus.adapters.sklearn",
     "xgboost": "treefocus.adapters.xgboost",
     "lightgbm": "treefocus.adapters.lightgbm",
     "catboost": "treefocus.adapters.catboost",
     "treelite": "treefocus.adapters.treelite",
+    "sklearn.pipeline": "treefocus.adapters.pipeline",
 }
 
 
