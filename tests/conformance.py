@@ -102,8 +102,10 @@ def coded(source: Source, X: Any) -> Floats:
         if own is None:
             columns.append(X[name].to_numpy(np.float64))
         else:
-            number = {label: code for code, label in enumerate(own)}
             values = X[name].astype(object)
+            if all(isinstance(label, int) for label in own):  # XGBoost before 3.1 does not keep the names
+                values = X[name].cat.codes.where(X[name].notna()).astype(object)
+            number = {label: code for code, label in enumerate(own)}
             columns.append(np.array([np.nan if pd.isna(v) else number.get(v, len(own)) for v in values], np.float64))
     return np.stack(columns, axis=1)
 

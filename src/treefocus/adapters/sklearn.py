@@ -175,4 +175,9 @@ def _takes_missing(model: Any, estimators: Sequence[Any]) -> bool:
     """Whether the trees take NaN at prediction; of a forest, the forest has a say too."""
     if not isinstance(model, _BAGGING) and not model.__sklearn_tags__().input_tags.allow_nan:
         return False
-    return all(estimator.__sklearn_tags__().input_tags.allow_nan for estimator in estimators)
+    return all(reads_missing(estimator) for estimator in estimators)
+
+
+def reads_missing(tree: Any) -> bool:
+    """Whether a tree takes NaN; with monotonic constraints not every version does."""
+    return bool(tree._support_missing_values(np.zeros((1, 1))))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble._iforest import _average_path_length
 
-from treefocus.adapters.sklearn import assemble
+from treefocus.adapters.sklearn import assemble, reads_missing
 from treefocus.adapters.source import Source, asked
 from treefocus.errors import UnsupportedModel
 
@@ -30,7 +30,7 @@ def to_source(model: Any) -> Source:
         classes=np.array([-1, 1]),
         decision="at_least",
         cut=_first_inlier(usual, float(model.offset_), sum(map(np.max, model._decision_path_lengths)) * 2.0),
-        takes_missing=all(own.__sklearn_tags__().input_tags.allow_nan for own in model.estimators_),
+        takes_missing=all(reads_missing(own) for own in model.estimators_),
     )
     sums = asked(lambda rows: -usual * np.log2(-model.score_samples(rows))[:, None])
     return Source(forest, asked(model.predict), sums, takes_infinite=True)

@@ -53,7 +53,7 @@ def read(
     if not trees:
         raise UnsupportedModel("This XGBoost model has no trees; train it for one round or more.")
     n_features = int(parameters["num_feature"])
-    labels, are_named = _labels(learner, inner, trees, n_features)
+    labels, is_closed = _labels(learner, inner, trees, n_features)
     weight = np.asarray(machine.get("weight_drop", np.ones(n_trees)), np.float32)[:n_trees]
     nodes = _nodes(trees, np.asarray(inner["tree_info"][:n_trees], np.int64), weight, n_outputs, labels)
     rest: dict[str, Any] = {"decision": "value"}
@@ -62,7 +62,7 @@ def read(
     names = learner.get("feature_names") or None
     return nodes.to_forest(
         labels,
-        refuses_unseen=are_named,
+        refuses_unseen=is_closed,
         base_score=base_margin(parameters, objective, n_outputs).astype(np.float64),
         classes=(np.arange(n_classes) if n_classes else np.empty(0)) if classes is None else classes,
         n_features=n_features,
@@ -106,6 +106,7 @@ def _nodes(
     condition = joined("split_conditions", np.float32)
     value = np.zeros((len(condition), n_outputs))
     value[np.arange(len(condition)), np.repeat(group, sizes)] = condition * np.repeat(weight, sizes)
+    condition = np.where(np.isnan(condition), np.float32(0), condition)  # older versions at a split on categories
     with np.errstate(over="ignore"):
         below = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)  # x < t is x <= the float below t
     return Nodes(
@@ -138,7 +139,8 @@ def _labels(
 ) -> tuple[Labels | None, NDArray[np.bool_] | None]:
     """The labels of categorical columns: those the file names (XGBoost 3.1 and newer), else the numbers themselves.
 
-    And which columns are named: of these the library reads no other category.
+    And which columns hold no other category: the library reads none where it has names, and where it was trained on a
+    table before 3.1 the names are lost, so that one must be refused rather than taken for a new category.
     """
     is_categorical = np.zeros(n_features, bool)
     n_seen = np.ones(n_features, np.int64)
@@ -158,8 +160,8 @@ def _labels(
         _named(own, int(count)) if is_one else None
         for own, count, is_one in zip(named, n_seen, is_categorical, strict=True)
     )
-    are_named = np.array([len(own.get("values", [])) > 0 for own in named]) & is_categorical
-    return labels, are_named if are_named.any() else None
+    is_closed = np.array([len(own.get("values", [])) > 0 for own in named]) | bool(learner.get("feature_names"))
+    return labels, is_closed & is_categorical
 
 
 def _named(encoded: dict[str, Any], n_seen: int) -> tuple[Any, ...]:
