@@ -67,6 +67,8 @@ def telling_rows(source: Source, n_rows: int = N_ROWS) -> Floats:
         is_number = np.array([known is None for known in labels])
         is_far = (rng.random(rows.shape) < _SHARE_INFINITE) & is_number
         rows = np.where(is_far, rng.choice([-np.inf, np.inf], rows.shape), rows)
+    if forest.reads is not None:
+        rows = np.clip(rows, *forest.reads)
     if forest.takes_missing:
         is_missing = rng.random(rows.shape) < _SHARE_MISSING
         if forest.refuses_missing is not None:
