@@ -62,50 +62,37 @@ std::int64_t run(const Progress& progress, const Kernel& kernel) {
     return control.done;
 }
 
-Forest make_forest(In<std::int32_t, 1> feature, In<std::int32_t, 1> split, In<std::int32_t, 1> right,
-                   In<std::uint8_t, 1> default_left, In<std::int32_t, 1> tree_start, In<double, 2> leaf_value,
-                   In<double, 1> base_score, In<std::int32_t, 1> start, In<double, 1> threshold, int n_classes,
-                   double divisor, double cut, int decision, bool is_float32, bool has_float32_sum) {
-    Forest forest;
-    forest.n_features = static_cast<std::int32_t>(start.size()) - 1;
-    forest.n_outputs = static_cast<std::int32_t>(leaf_value.shape(1));
-    forest.n_classes = n_classes;
-    forest.feature = copied(feature);
-    forest.split = copied(split);
-    forest.right = copied(right);
-    forest.default_left = copied(default_left);
-    forest.tree_start = copied(tree_start);
-    forest.leaf_value.assign(leaf_value.data(), leaf_value.data() + leaf_value.size());
-    forest.base_score = copied(base_score);
-    forest.start = copied(start);
-    forest.threshold = copied(threshold);
-    forest.divisor = divisor;
-    forest.cut = cut;
-    forest.decision = static_cast<Decision>(decision);
-    forest.is_float32 = is_float32;
-    forest.has_float32_sum = has_float32_sum;
-    forest.finish();
-    return forest;
-}
+// The arrays of a batch, held as long as kernels look at them.
+struct HeldBatch {
+    In<double, 2> rows, low, high;
+    In<double, 1> offset, scale;
+    In<std::int8_t, 1> grain;
+    In<std::int32_t, 1> origin, target;
+    In<double, 2> first, set_value, set_delta;
+
+    Batch of(const Forest& forest) const {
+        const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
+        for (const auto& [array, name] : {std::pair{rows, "rows"}, {low, "low"}, {high, "high"}, {first, "first"}})
+            expect(array, name, {n, d});
+        for (const auto& [array, name] : {std::pair{offset, "offset"}, {scale, "scale"}}) expect(array, name, {d});
+        for (const auto& [array, name] : {std::pair{origin, "origin"}, {target, "target"}}) expect(array, name, {n});
+        expect(grain, "grain", {d});
+        std::size_t n_set_cells = 0;
+        for (std::int32_t f = 0; f < forest.n_features; ++f)
+            if (forest.has_sets[f]) n_set_cells += static_cast<std::size_t>(forest.n_codes(f));
+        for (const auto& [array, name] : {std::pair{set_value, "set_value"}, {set_delta, "set_delta"}})
+            expect(array, name, {n, n_set_cells});
+        return {rows.data(),   low.data(),    high.data(),  offset.data(), scale.data(),
+                grain.data(),  origin.data(), target.data(), first.data(), static_cast<std::int64_t>(n),
+                set_value.data(), set_delta.data()};
+    }
+};
 
 SoftForest make_soft(const Forest& forest, const In<double, 1>& threshold, const In<double, 2>& value, int n_trees,
                      double sigma, double tau, bool use_softmax) {
     expect(threshold, "threshold", {forest.threshold.size()});
     expect(value, "value", {static_cast<std::size_t>(forest.n_leaves()), static_cast<std::size_t>(forest.n_outputs)});
     return {threshold.data(), value.data(), std::min(n_trees, forest.n_trees()), sigma, tau, use_softmax};
-}
-
-Batch make_batch(const Forest& forest, const In<double, 2>& rows, const In<double, 2>& low, const In<double, 2>& high,
-                 const In<double, 1>& offset, const In<double, 1>& scale, const In<std::int8_t, 1>& grain,
-                 const In<std::int32_t, 1>& origin, const In<std::int32_t, 1>& target, const In<double, 2>& first) {
-    const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
-    for (const auto& [array, name] : {std::pair{rows, "rows"}, {low, "low"}, {high, "high"}, {first, "first"}})
-        expect(array, name, {n, d});
-    for (const auto& [array, name] : {std::pair{offset, "offset"}, {scale, "scale"}}) expect(array, name, {d});
-    for (const auto& [array, name] : {std::pair{origin, "origin"}, {target, "target"}}) expect(array, name, {n});
-    expect(grain, "grain", {d});
-    return {rows.data(), low.data(), high.data(), offset.data(), scale.data(), grain.data(), origin.data(),
-            target.data(), first.data(), static_cast<std::int64_t>(n)};
 }
 
 Distance make_distance(const Forest& forest, int metric, const In<double, 1>& weight, const In<double, 2>& inverse) {
@@ -132,11 +119,43 @@ NB_MODULE(_core, m) {
         "__init__",
         [](Forest* self, In<std::int32_t, 1> feature, In<std::int32_t, 1> split, In<std::int32_t, 1> right,
            In<std::uint8_t, 1> default_left, In<std::int32_t, 1> tree_start, In<double, 2> leaf_value,
-           In<double, 1> base_score, In<std::int32_t, 1> start, In<double, 1> threshold, int n_classes, double divisor,
-           double cut, int decision, bool is_float32, bool has_float32_sum) {
-            new (self) Forest(make_forest(feature, split, right, default_left, tree_start, leaf_value, base_score, start,
-                                          threshold, n_classes, divisor, cut, decision, is_float32, has_float32_sum));
+           In<double, 1> base_score, In<std::int32_t, 1> start, In<double, 1> threshold,
+           In<std::int32_t, 1> cell_start, In<std::uint8_t, 1> has_sets, In<std::int32_t, 1> set_of_node,
+           In<std::uint64_t, 2> sets, int n_classes, double divisor, int decision, double cut, double cut_high,
+           int favoured, int link, bool is_float32, bool has_float32_sum) {
+            Forest forest;
+            forest.n_features = static_cast<std::int32_t>(start.size()) - 1;
+            forest.n_outputs = static_cast<std::int32_t>(leaf_value.shape(1));
+            forest.n_classes = n_classes;
+            forest.feature = copied(feature);
+            forest.split = copied(split);
+            forest.right = copied(right);
+            forest.default_left = copied(default_left);
+            forest.tree_start = copied(tree_start);
+            forest.leaf_value.assign(leaf_value.data(), leaf_value.data() + leaf_value.size());
+            forest.base_score = copied(base_score);
+            forest.start = copied(start);
+            forest.threshold = copied(threshold);
+            forest.cell_start = copied(cell_start);
+            forest.has_sets = copied(has_sets);
+            forest.set_of_node = copied(set_of_node);
+            forest.sets.assign(sets.data(), sets.data() + sets.size());
+            forest.n_words = static_cast<std::int32_t>(sets.shape(1));
+            forest.divisor = divisor;
+            forest.decision = static_cast<Decision>(decision);
+            forest.cut = cut;
+            forest.cut_high = cut_high;
+            forest.favoured = favoured;
+            forest.link = static_cast<Link>(link);
+            forest.is_float32 = is_float32;
+            forest.has_float32_sum = has_float32_sum;
+            forest.finish();
+            new (self) Forest(std::move(forest));
         });
+
+    nb::class_<HeldBatch>(m, "Batch").def(
+        nb::init<In<double, 2>, In<double, 2>, In<double, 2>, In<double, 1>, In<double, 1>, In<std::int8_t, 1>,
+                 In<std::int32_t, 1>, In<std::int32_t, 1>, In<double, 2>, In<double, 2>, In<double, 2>>());
 
     m.def("hard_scores", [](const Forest& forest, In<double, 2> rows, Out<double, 2> scores, int n_threads) {
         const std::size_t n = rows.shape(0);
@@ -165,14 +184,12 @@ NB_MODULE(_core, m) {
 
     m.def("descend", [](const Forest& forest, In<double, 1> threshold, In<double, 2> value, int n_trees, double sigma,
                         double tau, bool use_softmax, int metric, In<double, 1> weight, In<double, 2> inverse,
-                        double beta, double alpha, int iterations, double gradient_scale, In<double, 2> rows,
-                        In<double, 2> low, In<double, 2> high, In<double, 1> offset, In<double, 1> scale,
-                        In<std::int8_t, 1> grain, In<std::int32_t, 1> origin, In<std::int32_t, 1> target,
-                        In<double, 2> first, Out<double, 2> best, Out<double, 1> best_distance,
+                        double beta, double alpha, int iterations, double gradient_scale, const HeldBatch& held,
+                        Out<double, 2> best, Out<double, 1> best_distance,
                         std::optional<Out<double, 2>> trace, int n_threads, Progress progress) {
-        const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
+        const std::size_t n = held.rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
         const SoftForest soft = make_soft(forest, threshold, value, n_trees, sigma, tau, use_softmax);
-        const Batch batch = make_batch(forest, rows, low, high, offset, scale, grain, origin, target, first);
+        const Batch batch = held.of(forest);
         expect(best, "best", {n, d});
         expect(best_distance, "best_distance", {n});
         if (trace) expect(*trace, "trace", {n, static_cast<std::size_t>(iterations)});
@@ -187,13 +204,11 @@ NB_MODULE(_core, m) {
     // norm_weights (4, d) for separable distances; else metric with weight (d,) and inverse (d, d).
     m.def("exact", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high,
                       std::optional<In<double, 2>> norm_weights, int metric, In<double, 1> weight, In<double, 2> inverse,
-                      double seconds, std::int64_t node_limit, double bytes, In<double, 2> rows, In<double, 2> low,
-                      In<double, 2> high, In<double, 1> offset, In<double, 1> scale, In<std::int8_t, 1> grain,
-                      In<std::int32_t, 1> origin, In<std::int32_t, 1> target, Out<double, 2> best,
+                      double seconds, std::int64_t node_limit, double bytes, const HeldBatch& held, Out<double, 2> best,
                       Out<double, 1> distances, Out<double, 1> lower_bound, Out<std::int8_t, 1> proof,
                       Out<std::int64_t, 1> nodes, int n_threads, Progress progress) {
-        const Batch batch = make_batch(forest, rows, low, high, offset, scale, grain, origin, target, rows);
-        const std::size_t n = rows.shape(0), d = rows.shape(1);
+        const Batch batch = held.of(forest);
+        const std::size_t n = held.rows.shape(0), d = held.rows.shape(1);
         expect(best, "best", {n, d});
         for (const auto& [array, name] : {std::pair{distances, "distances"}, {lower_bound, "lower_bound"}})
             expect(array, name, {n});
@@ -209,13 +224,10 @@ NB_MODULE(_core, m) {
     });
 
     m.def("polish", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high, In<double, 2> norm_weights,
-                       In<double, 2> rows, In<double, 2> low, In<double, 2> high, In<double, 1> offset,
-                       In<double, 1> scale, In<std::int8_t, 1> grain, In<std::int32_t, 1> origin,
-                       In<std::int32_t, 1> target, bool with_trades, Out<double, 2> points, int n_threads,
-                       Progress progress) {
+                       const HeldBatch& held, bool with_trades, Out<double, 2> points, int n_threads, Progress progress) {
         const Norms norms = make_norms(forest, norm_weights);
-        const Batch batch = make_batch(forest, rows, low, high, offset, scale, grain, origin, target, rows);
-        expect(points, "points", {rows.shape(0), rows.shape(1)});
+        const Batch batch = held.of(forest);
+        expect(points, "points", {held.rows.shape(0), held.rows.shape(1)});
         return run(progress, [&](Control& control) {
             polish(forest, cell_low.data(), cell_high.data(), norms, batch, with_trades, points.data(), n_threads,
                    control);

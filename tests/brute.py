@@ -40,6 +40,13 @@ class Question:
     distance: Distance
     origin: int
     target: int  # -1 for any class but `origin`
+    may_leave: Bools  # (d,) a missing value may become known
+    may_take: Bools  # (d,) a known value may become missing
+
+    @property
+    def is_category(self) -> Bools:
+        categories = self.forest.categories
+        return np.zeros(len(self.row), bool) if categories is None else categories.is_categorical
 
     @property
     def z(self) -> Floats:
@@ -51,11 +58,15 @@ class Question:
 
 def questions_of(problem: Problem) -> Iterator[Question]:
     """The problem, row by row."""
-    batch = problem.batch
+    batch, choices = problem.batch, problem.batch.choices
+    may_leave = np.zeros(problem.forest.n_features, bool)
+    may_leave[choices.column] = problem.model.takes_missing
     for i in range(len(problem)):
+        may_take = np.zeros(problem.forest.n_features, bool)
+        may_take[choices.column] = np.isfinite(choices.delta[i, choices.start[1:] - 1])
         yield Question(
             problem.forest, batch.rows[i], batch.low[i], batch.high[i], batch.grain, batch.offset, batch.scale,
-            problem.distance, int(batch.origin[i]), int(batch.target[i]),
+            problem.distance, int(batch.origin[i]), int(batch.target[i]), may_leave, may_take,
         )  # fmt: skip
 
 
@@ -73,7 +84,12 @@ def leaves_of(forest: Forest, points: Floats) -> Ints:
         node = np.full(len(points), root, np.int64)
         while (forest.left[node] >= 0).any():
             value = seen[every, np.maximum(forest.feature[node], 0)]
-            to_left = np.where(np.isnan(value), forest.default_left[node], value <= forest.threshold[node])
+            is_below = value <= forest.threshold[node]
+            if forest.categories is not None:
+                number_of = forest.categories.set_of_node[node]
+                in_set = [n >= 0 and v in forest.categories.members(n) for n, v in zip(number_of, value, strict=True)]
+                is_below = np.where(number_of >= 0, in_set, is_below)
+            to_left = np.where(np.isnan(value), forest.default_left[node], is_below)
             below = np.where(to_left, forest.left[node], forest.right[node])
             node = np.where(forest.left[node] >= 0, below, node)
         leaves[:, tree] = number[node]
@@ -89,7 +105,14 @@ def predict(forest: Forest, points: Floats) -> Ints:
     scores = total.astype(np.float64) / forest.divisor
     if forest.decision == "argmax":
         return scores.argmax(axis=1).astype(np.int32)
+    if forest.decision == "likely":
+        if forest.link == "softmax":
+            share = np.exp(scores - scores.max(axis=1, keepdims=True))
+            scores = share / share.sum(axis=1, keepdims=True)
+        return (scores[:, forest.favoured] >= forest.cut).astype(np.int32)
     one = scores[:, 0]
+    if forest.decision == "between":
+        return ((one >= forest.cut) & (one <= forest.cut_high)).astype(np.int32)
     return (one > forest.cut if forest.decision == "above" else one >= forest.cut).astype(np.int32)
 
 
@@ -113,8 +136,19 @@ def pieces(question: Question, f: int, *, single: bool = False, wide: bool = Fal
     next cell. single: integers one by one.
     """
     forest, x = question.forest, question.row[f]
-    if np.isnan(x):
-        return np.full((2, 1), np.nan)
+    unknown = np.full((2, 1), np.nan)
+    if is_coupled(question.distance) and (question.is_category[f] or np.isnan(x)):
+        may_stay = np.isnan(x) or question.low[f] <= x <= question.high[f]
+        return np.full((2, int(may_stay)), x)  # cannot be measured, and does not move
+    if np.isnan(x) and (not question.may_leave[f] or np.isnan(question.low[f])):
+        return unknown
+    can_be_unknown = np.isnan(x) or question.may_take[f]
+    if question.is_category[f]:
+        assert forest.categories is not None
+        known = [c for c in range(forest.categories.n_labels(f)) if question.low[f] <= c <= question.high[f]]
+        if question.low[f] <= x <= question.high[f]:
+            known = sorted({*known, x})
+        return np.append(np.array([known, known], float).reshape(2, -1), unknown[:, : int(can_be_unknown)], axis=1)
     threshold = forest.threshold[(forest.left >= 0) & (forest.feature == f)]
     is_float32 = forest.input_dtype == "float32"
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -133,6 +167,8 @@ def pieces(question: Question, f: int, *, single: bool = False, wide: bool = Fal
     if question.grain[f] == INTEGER and single:
         values = [np.arange(a, b + 1.0) for a, b in found.T]
         found = np.tile(np.concatenate([*values, np.empty(0)]), (2, 1))
+    if can_be_unknown:
+        found = np.append(found, unknown, axis=1)
     may_stay = question.low[f] <= x <= question.high[f]
     if may_stay and not ((found[0] <= x) & (x <= found[1])).any():
         found = np.append(found, [[x], [x]], axis=1)
@@ -168,7 +204,9 @@ def cells(question: Question, **options: bool) -> tuple[Floats, Floats]:
 def n_cells(forest: Forest) -> int:
     """How many cells the grid has."""
     inner = forest.left >= 0
-    count = [len(np.unique(forest.threshold[inner & (forest.feature == f)])) + 1 for f in range(forest.n_features)]
+    count = [len(np.unique(forest.threshold[inner & (forest.feature == f)])) + 2 for f in range(forest.n_features)]
+    if forest.categories is not None:
+        count = [max(own, forest.categories.n_labels(f) + 2) for f, own in enumerate(count)]
     return int(np.prod(count))
 
 
@@ -177,11 +215,12 @@ def n_cells(forest: Forest) -> int:
 
 def measure(question: Question, points: Floats) -> Floats:
     """(n,) what each point costs."""
-    return _value(question.distance, question, (points - question.row) / question.scale)
+    delta = (points - question.row) / question.scale
+    is_other = (points != question.row) & ~(np.isnan(points) & np.isnan(question.row))
+    return _value(question.distance, question, np.where(np.isnan(delta) | question.is_category, is_other, delta))
 
 
 def _value(distance: Distance, question: Question, delta: Floats) -> Floats:
-    delta = np.where(np.isnan(question.row), 0.0, delta)
     if isinstance(distance, Sum):
         return np.asarray(sum(factor * _value(part, question, delta) for factor, part in distance.parts))
     if isinstance(distance, Euclidean):
@@ -197,7 +236,7 @@ def _value(distance: Distance, question: Question, delta: Floats) -> Floats:
         square = np.maximum(np.einsum("nf,fg,ng->n", delta, distance.inverse, delta), 0.0)
         return square if distance.squared else np.sqrt(square)
     assert isinstance(distance, Cosine)
-    z = np.where(np.isnan(question.row), 0.0, question.z)
+    z = np.where(np.isnan(question.row) | question.is_category, 0.0, question.z)
     return 1.0 - _cosines(distance.w, z, z + delta)
 
 
@@ -214,12 +253,19 @@ def is_coupled(distance: Distance) -> bool:
     return isinstance(distance, Mahalanobis | Cosine)
 
 
+def inside(question: Question, low: Floats, high: Floats) -> Floats:
+    """(n_cells, d) the value of each cell closest to the row's; any of it where the row has none."""
+    any_value = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
+    any_value = np.where(np.isnan(low), np.nan, any_value)
+    return np.where(np.isnan(question.row), any_value, np.clip(question.row, low, high))
+
+
 def closest(question: Question, low: Floats, high: Floats) -> Floats:
     """(n_cells,) distance from the row to each cell."""
     distance, row, scale = question.distance, question.row, question.scale
     if not is_coupled(distance):
-        return measure(question, np.clip(row, low, high))
-    known = ~np.isnan(row)
+        return measure(question, inside(question, low, high))
+    known = ~np.isnan(row) & ~question.is_category
     step_low, step_high = ((end - row)[:, known] / scale[known] for end in (low, high))
     if isinstance(distance, Mahalanobis):
         assert distance.inverse is not None
@@ -291,7 +337,7 @@ def optimum(question: Question, *, wide: bool = False) -> float:
     low, high = cells(question, single=is_coupled(question.distance), wide=wide)
     if not len(low):
         return float("inf")
-    answers = question.flips(predict(question.forest, np.clip(question.row, low, high)))
+    answers = question.flips(predict(question.forest, inside(question, low, high)))
     return float(closest(question, low[answers], high[answers]).min()) if answers.any() else float("inf")
 
 
@@ -304,9 +350,15 @@ def optima(question: Question) -> tuple[float, float]:
 def faults(question: Question, point: Floats, distance: float) -> list[str]:
     """What is wrong with an answer: nothing, hopefully."""
     found = []
-    known = ~np.isnan(question.row)
-    if not np.array_equal(np.isnan(point), ~known):
-        return ["a value is missing, or a missing value is filled"]
+    known = ~np.isnan(point) & ~question.is_category
+    was_known = ~np.isnan(question.row)
+    if (np.isnan(point) & was_known & ~question.may_take).any():
+        return ["a value is missing that may not"]
+    if (~np.isnan(point) & ~was_known & ~question.may_leave).any():
+        return ["a missing value is filled that may not"]
+    for f in np.flatnonzero(question.is_category & ~np.isnan(point)):
+        if point[f] not in pieces(question, f)[0]:
+            found.append("a category that is not allowed")
     moved = known & (point != question.row)
     if not question.flips(predict(question.forest, point[None, :]))[0]:
         found.append("the prediction does not flip")

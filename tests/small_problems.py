@@ -9,7 +9,8 @@ import numpy as np
 
 from brute import n_cells
 from forests import adversarial_rows, random_forest
-from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
+from treefocus.categories import Categories
+from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, MayBeMissing, Range
 from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.forest import Floats, Forest
 from treefocus.problem import Problem, Space
@@ -76,8 +77,36 @@ def small_forest(rng: Rng, *, spread: float = 1.0) -> Forest:
             forest = replace(forest, leaf_value=votes, base_score=np.zeros(forest.n_classes))
         if rng.random() < 0.2:
             forest = replace(forest, score_dtype="float32")
+        if rng.random() < 0.4:
+            forest = with_categories(rng, forest)
+        if rng.random() < 0.2:
+            forest = asked_otherwise(rng, forest)
         if n_cells(forest) <= MOST_CELLS:
             return forest
+
+
+def with_categories(rng: Rng, forest: Forest) -> Forest:
+    """The forest with some of its columns turned into categories, two to five of them."""
+    is_category = rng.random(forest.n_features) < 0.6
+    labels = [tuple(range(int(rng.integers(2, 6)))) if is_one else None for is_one in is_category]
+    sets = []
+    for f in forest.feature:
+        own = None if f < 0 else labels[f]
+        sets.append(None if own is None else np.flatnonzero(rng.random(len(own) + 1) < 0.5).tolist())
+    threshold = np.where([own is None for own in sets], forest.threshold, 0.0)
+    return replace(forest, threshold=threshold, categories=Categories.of_sets(labels, sets))
+
+
+def asked_otherwise(rng: Rng, forest: Forest) -> Forest:
+    """The forest with two classes, inside and outside of an interval or of a probability."""
+    yes_no = np.array([False, True])
+    if forest.decision == "argmax":
+        link = rng.choice(["identity", "softmax"])
+        favoured, cut = int(rng.integers(forest.n_outputs)), float(rng.choice([0.31, 0.47, 0.62]))
+        return replace(forest, decision="likely", link=link, favoured=favoured, cut=cut, divisor=1.0, classes=yes_no)
+    return replace(
+        forest, decision="between", cut_high=forest.cut + float(rng.choice([0.0, 0.25, 1.0])), classes=yes_no
+    )
 
 
 def small_problem(seed: int, distance: str, n_rows: int = 4) -> Problem:
@@ -87,6 +116,10 @@ def small_problem(seed: int, distance: str, n_rows: int = 4) -> Problem:
     forest = small_forest(rng, spread=float(rng.choice([1.0, 3.0] if is_coupled else [1e-3, 1.0, 3.0, 1e6])))
     d = forest.n_features
     rows = adversarial_rows(forest, rng, n_rows)
+    if forest.categories is not None:
+        for f in np.flatnonzero(forest.categories.is_categorical):
+            own = rng.integers(0, forest.categories.n_labels(int(f)) + 1, n_rows)  # the last one is unseen
+            rows[:, f] = np.where(np.isnan(rows[:, f]), np.nan, own)
     grain = _grain(rng, d, most_integers=2 if is_coupled else d)
     rows = np.where((grain == INTEGER) & (rng.random(rows.shape) < 0.7), np.rint(rows), rows)
     rows = np.where((grain == FLOAT32) & (rng.random(rows.shape) < 0.7), rows.astype(np.float32), rows)
@@ -95,7 +128,7 @@ def small_problem(seed: int, distance: str, n_rows: int = 4) -> Problem:
         np.ascontiguousarray(rows, np.float64),
         space=_space(rng, forest, is_bounded=is_coupled),
         distance=DISTANCES[distance](rng, d).fitted(d, None),
-        constraints=_constraints(rng, forest, rows),
+        constraints=_constraints(rng, forest, is_coupled),
         schema=Schema.of_names(f"feature {f}" for f in range(d)),
         grain=grain,
         target=None if rng.random() < 0.7 else rng.choice(forest.classes, n_rows),
@@ -124,12 +157,14 @@ def _space(rng: Rng, forest: Forest, is_bounded: bool) -> Space:
     return Space(offset, scale, low - room * rng.uniform(0.0, 1.0, d), high + room * rng.uniform(0.0, 1.0, d))
 
 
-def _constraints(rng: Rng, forest: Forest, rows: Floats) -> list[Constraint]:
+def _constraints(rng: Rng, forest: Forest, is_coupled: bool) -> list[Constraint]:
     """In half of the problems none, else on every second column; ranges may leave the rows out, or leave nothing."""
     low, high = _ends(forest)
     found: list[Constraint] = []
     if rng.random() < 0.5:
         return found
+    if forest.takes_missing and not is_coupled and rng.random() < 0.5:
+        found.append(MayBeMissing(int(rng.integers(forest.n_features))))
     for f in range(forest.n_features):
         kind = rng.choice(["none", "none", "none", "none", "none", "fixed", "up", "down", "range", "range"])
         if kind == "fixed":

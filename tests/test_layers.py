@@ -22,6 +22,7 @@ LAYERS = (
     ("certificate", "frames", "interchange", "summaries"),
     ("search", "render", "rounding"),
     ("problem",),
+    ("choices",),
     ("distances", "constraints", "targets"),
     ("adapters",),
     ("kernels",),

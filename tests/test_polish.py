@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def some_answers(problem: Problem, seed: int) -> Floats:
     for i, question in enumerate(brute.questions_of(problem)):
         low, high = brute.cells(question)
         if len(low) and not np.isnan(question.row).all():
-            inner = np.clip(question.row, low, high)
+            inner = brute.inside(question, low, high)
             answers = np.flatnonzero(question.flips(brute.predict(question.forest, inner)))
             if answers.size:
                 points[i] = inner[rng.choice(answers)]
@@ -40,11 +41,12 @@ def some_answers(problem: Problem, seed: int) -> Floats:
 
 
 def cell_values(question: Question) -> list[Floats]:
-    """Per feature, the closest value of every piece that can be moved to; none where the value is missing."""
+    """Per feature, the closest value of every piece that can be moved to."""
     values = []
-    for f, x in enumerate(question.row):
-        low, high = brute.pieces(question, f)
-        values.append(np.empty(0) if np.isnan(x) else np.clip(x, low, high))
+    for f in range(len(question.row)):
+        low, high = (np.tile(question.row, (own.size, 1)) for own in [brute.pieces(question, f)[0]] * 2)
+        low[:, f], high[:, f] = brute.pieces(question, f)
+        values.append(brute.inside(question, low, high)[:, f])
     return values
 
 
@@ -56,11 +58,18 @@ def single_moves(question: Question, point: Floats) -> Iterator[Floats]:
         yield moved
 
 
+def away(question: Question, f: int, values: Any) -> Floats:
+    """How far values of one feature are from the row's."""
+    row = question.row[f]
+    is_other = (values != row) & ~(np.isnan(values) & np.isnan(row))
+    return np.where(question.is_category[f] | np.isnan(values) | np.isnan(row), is_other, np.abs(values - row))
+
+
 def trades(question: Question, point: Floats) -> Iterator[Floats]:
     """(n, d) the points with one feature closer to the row's value and another anywhere."""
     values = cell_values(question)
     for f, own in enumerate(values):
-        closer = own[np.abs(own - question.row[f]) < np.abs(point[f] - question.row[f])]
+        closer = own[away(question, f, own) < away(question, f, point[f])]
         for g, others in enumerate(values):
             if g != f and len(closer) and len(others):
                 one, other = (side.ravel() for side in np.meshgrid(closer, others))

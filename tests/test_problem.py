@@ -10,7 +10,7 @@ from hypothesis import given
 
 from forests import SEEDS, adversarial_rows
 from questions import random_question, stump
-from treefocus import Euclidean, Increasing, InvalidInput, Range, kernels
+from treefocus import Euclidean, Fixed, Increasing, InvalidInput, MayBeMissing, Range, kernels
 from treefocus.forest import Floats, Forest
 from treefocus.problem import Problem, Space
 from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER, Schema
@@ -134,13 +134,31 @@ def test_boxes_of_whole_numbers_end_on_whole_numbers_or_the_row() -> None:
     np.testing.assert_array_equal(batch.high, [[7.0, 10.0]])
 
 
-def test_a_missing_value_has_no_box_and_stays_missing() -> None:
+def test_a_missing_value_may_stay_missing_or_become_known() -> None:
     problem = ask([[0.2, np.nan]], forest=stump(takes_missing=True))
-    assert np.isnan(problem.batch.low[0, 1])
+    assert problem.has_box.tolist() == [True]
+    assert problem.is_valid(np.array([[0.7, np.nan]])).tolist() == [True]
+    assert problem.is_valid(np.array([[0.7, 0.0]])).tolist() == [True]
+    assert problem.distance_to(np.array([[0.2, 0.0]])).tolist() == [1.0]
+    np.testing.assert_allclose(problem.distance_to(np.array([[0.7, np.nan]])), [0.5])
+
+
+def test_a_fixed_missing_value_stays_missing() -> None:
+    problem = ask([[0.2, np.nan]], forest=stump(takes_missing=True), constraints=[Fixed("x1")])
     assert problem.has_box.tolist() == [True]
     assert problem.is_valid(np.array([[0.7, np.nan]])).tolist() == [True]
     assert problem.is_valid(np.array([[0.7, 0.0]])).tolist() == [False]
-    np.testing.assert_allclose(problem.distance_to(np.array([[0.7, np.nan]])), [0.5])
+
+
+def test_a_value_becomes_missing_only_where_that_is_allowed() -> None:
+    forest = stump(takes_missing=True)
+    lost = np.array([[0.7, np.nan]])
+    assert ask([[0.2, 1.0]], forest=forest).is_valid(lost).tolist() == [False]
+    problem = ask([[0.2, 1.0]], forest=forest, constraints=[MayBeMissing("x1")])
+    assert problem.is_valid(lost).tolist() == [True]
+    assert problem.distance_to(np.array([[0.2, np.nan]])).tolist() == [1.0]
+    with pytest.raises(InvalidInput, match="does not take missing values"):
+        ask([[0.2, 1.0]], constraints=[MayBeMissing("x1")])
 
 
 def test_has_box_tells_contradictions_row_by_row() -> None:

@@ -2,11 +2,37 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace treefocus {
 
-LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, trees_of(forest.n_features) {
+LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, trees_of(forest.n_features), n_words(forest.n_words) {
     std::vector<std::vector<Side>> path(forest.n_nodes());
+    std::map<std::pair<std::int32_t, std::vector<std::uint64_t>>, std::int32_t> known;  // sets by feature and words
+    const auto set_side = [&](std::int32_t f, const std::vector<std::uint64_t>& cells) {
+        const auto [found, is_new] = known.try_emplace({f, cells}, n_sets());
+        if (is_new) sets.insert(sets.end(), cells.begin(), cells.end());
+        return Side{f, kSet + found->second, kSet + found->second};
+    };
+    const auto all_cells = [&](std::int32_t f) {
+        std::vector<std::uint64_t> cells(n_words, 0);
+        for (std::int32_t c = 0; c < forest.n_codes(f); ++c) cells[c / 64] |= std::uint64_t{1} << (c % 64);
+        return cells;
+    };
+    const auto narrowed = [&](const Side* side, std::int32_t node, bool is_left) {
+        const std::int32_t f = forest.feature[node];
+        if (forest.set_of_node[node] < 0) {
+            Side own = side ? *side : Side{f, 0, forest.n_codes(f) - 1};
+            if (is_left) own.high = std::min(own.high, forest.code_split[node]);
+            else own.low = std::max(own.low, forest.code_split[node] + 1);
+            return own;
+        }
+        std::vector<std::uint64_t> cells = all_cells(f);
+        if (side) cells.assign(words(side->set()), words(side->set()) + n_words);
+        const std::uint64_t* left = forest.sets.data() + static_cast<std::size_t>(forest.set_of_node[node]) * n_words;
+        for (std::int32_t w = 0; w < n_words; ++w) cells[w] &= is_left ? left[w] : ~left[w];
+        return set_side(f, cells);
+    };
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
         for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node) {
             const std::int32_t f = forest.feature[node];
@@ -17,10 +43,9 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, trees_of(forest.n_feature
                 if (trees_of[f].empty() || trees_of[f].back() != tree) trees_of[f].push_back(tree);
                 for (const bool is_left : {true, false}) {
                     std::vector<Side> own = path[node];
-                    auto found = std::find_if(own.begin(), own.end(), [f](const Side& s) { return s.feature == f; });
-                    if (found == own.end()) found = own.insert(own.end(), Side{f, 0, forest.n_codes(f) - 1});
-                    if (is_left) found->high = std::min(found->high, forest.code_split[node]);
-                    else found->low = std::max(found->low, forest.code_split[node] + 1);
+                    const auto found = std::find_if(own.begin(), own.end(), [f](const Side& s) { return s.feature == f; });
+                    if (found == own.end()) own.push_back(narrowed(nullptr, node, is_left));
+                    else *found = narrowed(&*found, node, is_left);
                     path[is_left ? node + 1 : forest.right[node]] = std::move(own);
                 }
             }
@@ -53,9 +78,13 @@ double Norms::total(const double* delta, std::int32_t d) const {
 }
 
 Choices::Choices(const Forest& forest_, const double* cell_low_, const double* cell_high_)
-    : forest(forest_), cell_low(cell_low_), cell_high(cell_high_), value(forest_.n_thresholds() + forest_.n_features),
-      delta(value.size()), next(value.size()), home(forest_.n_features), first(forest_.n_features),
-      last(forest_.n_features), low(forest_.n_features), high(forest_.n_features) {}
+    : forest(forest_), cell_low(cell_low_), cell_high(cell_high_), value(forest_.n_cells()), delta(value.size()),
+      next(value.size()), by_cost(value.size()), home(forest_.n_features), low(forest_.n_features),
+      high(forest_.n_features) {
+    all.low.resize(forest_.n_features);
+    all.high.resize(forest_.n_features);
+    all.cells.resize(forest_.word_start.back());
+}
 
 namespace {
 
@@ -93,51 +122,81 @@ void Choices::load(const Batch& batch, std::int64_t row) {
     const std::int32_t d = forest.n_features;
     x = batch.rows + row * d;
     is_empty = has_missing = false;
-    for (std::int32_t f = 0; f < d; ++f) {
-        if (std::isnan(x[f])) {  // a missing value stays missing
+    std::int32_t set_cell = 0;
+    for (std::int32_t f = 0; f < d && !is_empty; ++f) {
+        if (forest.has_sets[f]) {
+            load_sets(batch, row, f, set_cell);
+            set_cell += forest.n_codes(f);
+        } else if (std::isnan(x[f])) {  // a missing value stays missing
             home[f] = kMissing;
-            first[f] = 0;
-            last[f] = forest.n_codes(f) - 1;
+            all.low[f] = 0;
+            all.high[f] = forest.n_codes(f) - 1;
             has_missing = true;
-            continue;
-        }
-        low[f] = batch.low[row * d + f];
-        high[f] = batch.high[row * d + f];
-        const std::int32_t own = forest.code(f, x[f]), n = forest.n_codes(f);
-        const bool may_stay = x[f] >= low[f] && x[f] <= high[f];
-        double cheapest = kInfinity;
-        for (std::int32_t c = 0; c < n; ++c) {
-            const std::int32_t i = at(f, c);
-            const auto [a, b] = ends_of(forest, cell_low[i], cell_high[i], low[f], high[f], batch.grain[f]);
-            const bool is_above = c > own || (c == own && x[f] < a);
-            value[i] = c == own && may_stay ? x[f] : a > b ? NAN : is_above ? a : b;
-            if (c == own && !may_stay && a <= b) value[i] = std::clamp(x[f], a, b);
-            // Capped, so that the square of a huge change is a number still: only what is not allowed costs infinity.
-            delta[i] = std::isnan(value[i]) ? kInfinity : std::min(std::abs(value[i] - x[f]) / batch.scale[f], kHuge);
-            if (delta[i] < cheapest) cheapest = delta[i], home[f] = c;
-        }
-        if (cheapest == kInfinity) {
-            is_empty = true;
-            return;
-        }
-        // A cell without a value stands for the next one behind it, seen from home.
-        first[f] = last[f] = home[f];
-        for (std::int32_t c = 0; c < n; ++c)
-            if (delta[at(f, c)] < kInfinity) first[f] = std::min(first[f], c), last[f] = std::max(last[f], c);
-        for (std::int32_t c = last[f], behind = last[f]; c >= home[f]; --c) {
-            if (delta[at(f, c)] < kInfinity) behind = c;
-            next[at(f, c)] = behind;
-            delta[at(f, c)] = delta[at(f, behind)];
-        }
-        for (std::int32_t c = first[f], behind = first[f]; c < home[f]; ++c) {
-            if (delta[at(f, c)] < kInfinity) behind = c;
-            next[at(f, c)] = behind;
-            delta[at(f, c)] = delta[at(f, behind)];
+        } else {
+            load_range(batch, row, f);
         }
     }
-    if (!has_missing) return;
+    if (!has_missing || is_empty) return;
     is_blocked.assign(forest.n_leaves(), 1);
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) block(forest.tree_start[tree]);
+}
+
+void Choices::load_sets(const Batch& batch, std::int64_t row, std::int32_t f, std::int32_t first_cell) {
+    std::int32_t n_set_cells = 0;
+    for (std::int32_t g = 0; g < forest.n_features; ++g) n_set_cells += forest.has_sets[g] ? forest.n_codes(g) : 0;
+    const std::int32_t n = forest.n_codes(f);
+    std::uint64_t* cells = all.cells.data() + forest.word_start[f];
+    std::fill_n(cells, forest.n_words, 0);
+    all.low[f] = 0;  // so that every side of a set is looked at
+    all.high[f] = n - 1;
+    for (std::int32_t c = 0; c < n; ++c) {
+        const std::int32_t i = at(f, c);
+        value[i] = batch.set_value[row * n_set_cells + first_cell + c];
+        delta[i] = std::min(batch.set_delta[row * n_set_cells + first_cell + c], kInfinity);
+        next[i] = delta[i] < kInfinity ? c : kNone;
+        if (delta[i] < kInfinity) cells[c / 64] |= std::uint64_t{1} << (c % 64);
+        by_cost[i] = c;
+    }
+    const auto begin = by_cost.begin() + at(f, 0);
+    std::stable_sort(begin, begin + n, [&](std::int32_t a, std::int32_t b) { return delta[at(f, a)] < delta[at(f, b)]; });
+    home[f] = *begin;
+    is_empty = delta[at(f, home[f])] == kInfinity;
+}
+
+void Choices::load_range(const Batch& batch, std::int64_t row, std::int32_t f) {
+    low[f] = batch.low[row * forest.n_features + f];
+    high[f] = batch.high[row * forest.n_features + f];
+    const std::int32_t own = forest.code(f, x[f]), n = forest.n_codes(f);
+    const bool may_stay = x[f] >= low[f] && x[f] <= high[f];
+    double cheapest = kInfinity;
+    for (std::int32_t c = 0; c < n; ++c) {
+        const std::int32_t i = at(f, c);
+        const auto [a, b] = ends_of(forest, cell_low[i], cell_high[i], low[f], high[f], batch.grain[f]);
+        const bool is_above = c > own || (c == own && x[f] < a);
+        value[i] = c == own && may_stay ? x[f] : a > b ? NAN : is_above ? a : b;
+        if (c == own && !may_stay && a <= b) value[i] = std::clamp(x[f], a, b);
+        // Capped, so that the square of a huge change is a number still: only what is not allowed costs infinity.
+        delta[i] = std::isnan(value[i]) ? kInfinity : std::min(std::abs(value[i] - x[f]) / batch.scale[f], kHuge);
+        if (delta[i] < cheapest) cheapest = delta[i], home[f] = c;
+    }
+    is_empty = cheapest == kInfinity;
+    if (is_empty) return;
+    // A cell without a value stands for the next one behind it, seen from home.
+    std::int32_t first = home[f], last = home[f];
+    for (std::int32_t c = 0; c < n; ++c)
+        if (delta[at(f, c)] < kInfinity) first = std::min(first, c), last = std::max(last, c);
+    for (std::int32_t c = last, behind = last; c >= home[f]; --c) {
+        if (delta[at(f, c)] < kInfinity) behind = c;
+        next[at(f, c)] = behind;
+        delta[at(f, c)] = delta[at(f, behind)];
+    }
+    for (std::int32_t c = first, behind = first; c < home[f]; ++c) {
+        if (delta[at(f, c)] < kInfinity) behind = c;
+        next[at(f, c)] = behind;
+        delta[at(f, c)] = delta[at(f, behind)];
+    }
+    all.low[f] = first;
+    all.high[f] = last;
 }
 
 // Unblocks the leaves below a node that missing values leave reachable.
@@ -157,10 +216,15 @@ void Choices::block(std::int32_t node) {
     }
 }
 
-std::int32_t Choices::closest(std::int32_t f, std::int32_t low_code, std::int32_t high_code) const {
+std::int32_t Choices::closest(std::int32_t f, const Box& box) const {
     if (home[f] == kMissing) return kMissing;
-    const std::int32_t code = next[at(f, std::clamp(home[f], low_code, high_code))];
-    return code >= low_code && code <= high_code ? code : kNone;
+    if (forest.has_sets[f]) {
+        for (std::int32_t i = at(f, 0); i < at(f, forest.n_codes(f)); ++i)
+            if (box.has(forest, f, by_cost[i])) return by_cost[i];
+        return kNone;
+    }
+    const std::int32_t code = next[at(f, std::clamp(home[f], box.low[f], box.high[f]))];
+    return code >= box.low[f] && code <= box.high[f] ? code : kNone;
 }
 
 }  // namespace treefocus

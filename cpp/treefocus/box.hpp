@@ -1,11 +1,14 @@
 // Boxes of the grid, and what they cost.
 //
-// Every feature is a list of cells (codes), so a box is a range of codes per feature. For one row, Choices holds what it
-// costs to bring each feature into each cell: the closest allowed value there, or nothing if bounds, integers or other
-// constraints leave none. Costs rise away from a feature's home, the cheapest cell, in both directions; a cell without
-// an allowed value costs what the next one behind it costs. All box constraints are in these tables and nowhere else.
+// Every feature is a list of cells (codes). A box is a range of codes per feature; where nodes split by sets (categories,
+// and numbers that may also be missing) it is a set of cells. For one row, Choices holds what it costs to bring each
+// feature into each cell: the closest allowed value there, or nothing if bounds, integers or other constraints leave
+// none. Over a range, costs rise away from a feature's home, the cheapest cell, in both directions, and a cell without an
+// allowed value costs what the next one behind it costs. All constraints on one feature are in these tables and nowhere
+// else.
 #pragma once
 
+#include <bit>
 #include <limits>
 #include <vector>
 
@@ -16,9 +19,34 @@ namespace treefocus {
 constexpr std::int32_t kNone = -2;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A leaf's box: the features on its path with the codes that reach it.
+// A part of the grid: codes low..high of each feature, or the cells of a set, n_words words at forest.word_start[f].
+struct Box {
+    std::vector<std::int32_t> low, high;                   // (d,)
+    std::vector<std::uint64_t> cells;                      // (word_start.back(),)
+    bool has(const Forest& forest, std::int32_t f, std::int32_t code) const {
+        if (forest.has_sets[f]) return cells[forest.word_start[f] + code / 64] >> (code % 64) & 1;
+        return code >= low[f] && code <= high[f];
+    }
+};
+
+// Calls visit(code) for every cell of a feature in the box.
+template <class Visit>
+void for_cells(const Forest& forest, const Box& box, std::int32_t f, const Visit& visit) {
+    if (!forest.has_sets[f]) {
+        for (std::int32_t c = box.low[f]; c <= box.high[f]; ++c) visit(c);
+        return;
+    }
+    for (std::int32_t w = 0; w < forest.n_words; ++w)
+        for (std::uint64_t word = box.cells[forest.word_start[f] + w]; word; word &= word - 1)
+            visit(64 * w + std::countr_zero(word));
+}
+
+// A leaf's box: the features on its path with the codes that reach it. A set of cells is kSet + its number, in both ends.
+constexpr std::int32_t kSet = 1 << 30;
 struct Side {
     std::int32_t feature, low, high;
+    bool is_set() const { return low >= kSet; }
+    std::int32_t set() const { return low - kSet; }
 };
 
 struct LeafBoxes {
@@ -26,6 +54,17 @@ struct LeafBoxes {
     std::vector<std::int32_t> start;                       // (n_leaves + 1,)
     std::vector<Side> side;
     std::vector<std::vector<std::int32_t>> trees_of;       // per feature: the trees that split on it
+    std::vector<std::uint64_t> sets;                       // (n_sets, n_words) of cells, no two of one feature alike
+    std::int32_t n_words;
+    std::int32_t n_sets() const { return static_cast<std::int32_t>(sets.size()) / n_words; }
+    const std::uint64_t* words(std::int32_t set) const { return sets.data() + static_cast<std::size_t>(set) * n_words; }
+    bool set_has(std::int32_t set, std::int32_t code) const { return words(set)[code / 64] >> (code % 64) & 1; }
+    bool meets(const Forest& forest, const Side& side, const Box& box) const {
+        const std::uint64_t *own = words(side.set()), *other = box.cells.data() + forest.word_start[side.feature];
+        for (std::int32_t w = 0; w < n_words; ++w)
+            if (own[w] & other[w]) return true;
+        return false;
+    }
 };
 
 // What the exact search minimises, a norm-like function of the distances moved: for delta_f = |z_f - z'_f|
@@ -59,28 +98,33 @@ struct Choices {
     const Forest& forest;
     const double *cell_low, *cell_high;                    // (n_thresholds + d,)
     const double* x = nullptr;
-    std::vector<double> value;                             // (n_thresholds + d,) closest allowed value, NaN if none
-    std::vector<double> delta;                             // (n_thresholds + d,) |change| in the distance space
-    std::vector<std::int32_t> next;                        // (n_thresholds + d,) the cell itself, or the next allowed behind it
-    std::vector<std::int32_t> home, first, last;           // (d,) cheapest cell; the range of allowed cells
+    std::vector<double> value;                             // (n_cells,) closest allowed value, NaN if none
+    std::vector<double> delta;                             // (n_cells,) |change| in the distance space
+    std::vector<std::int32_t> next;                        // (n_cells,) the cell itself, or the next allowed behind it
+    std::vector<std::int32_t> by_cost;                     // (n_cells,) of a feature with sets: its cells, cheapest first
+    std::vector<std::int32_t> home;                        // (d,) cheapest cell
+    Box all;                                               // every allowed cell
     std::vector<double> low, high;                         // (d,) the row's box
     std::vector<std::uint8_t> is_blocked;                  // (n_leaves,) leaves that a missing value routes away from
     bool is_empty = false, has_missing = false;
 
-    std::int32_t at(std::int32_t f, std::int32_t code) const { return forest.start[f] + f + code; }
-    bool is_reachable(const LeafBoxes& boxes, std::int32_t leaf, const std::int32_t* low_code,
-                      const std::int32_t* high_code) const {
+    std::int32_t at(std::int32_t f, std::int32_t code) const { return forest.cell_start[f] + code; }
+    bool is_reachable(const LeafBoxes& boxes, std::int32_t leaf, const Box& box) const {
         if (has_missing && is_blocked[leaf]) return false;
         for (std::int32_t i = boxes.start[leaf]; i < boxes.start[leaf + 1]; ++i) {
             const Side& side = boxes.side[i];
-            if (side.low > high_code[side.feature] || side.high < low_code[side.feature]) return false;
+            if (side.low > box.high[side.feature] || side.high < box.low[side.feature])
+                if (!side.is_set() || !boxes.meets(forest, side, box)) return false;
         }
         return true;
     }
-    // The closest allowed cell of a range, or kNone if it has none.
-    std::int32_t closest(std::int32_t f, std::int32_t low_code, std::int32_t high_code) const;
+    // The closest allowed cell of a feature in the box, or kNone if it has none.
+    std::int32_t closest(std::int32_t f, const Box& box) const;
+    bool is_allowed(std::int32_t f, std::int32_t code) const { return next[at(f, code)] == code; }
 
 private:
+    void load_sets(const Batch& batch, std::int64_t row, std::int32_t f, std::int32_t first_cell);
+    void load_range(const Batch& batch, std::int64_t row, std::int32_t f);
     void block(std::int32_t node);
 };
 

@@ -14,8 +14,9 @@ void SeparableCost::load(const Choices& choices, const Batch&, std::int64_t) {
     if (!norms_.is_additive()) return;
     for (std::int32_t f = 0; f < forest.n_features; ++f)
         if (choices.home[f] != kMissing)
-            for (std::int32_t c = choices.first[f]; c <= choices.last[f]; ++c)
+            for_cells(forest, choices.all, f, [&](std::int32_t c) {
                 step_[choices.at(f, c)] = norms_.step(f, choices.delta[choices.at(f, c)]);
+            });
 }
 
 void SeparableCost::place(std::int32_t f, std::int32_t code) {
@@ -23,10 +24,10 @@ void SeparableCost::place(std::int32_t f, std::int32_t code) {
     delta_[f] = code == kMissing ? 0.0 : choices_->delta[choices_->at(f, code)];
 }
 
-bool SeparableCost::settle(const std::int32_t* low, const std::int32_t* high) {
+bool SeparableCost::settle(const Box& box) {
     const std::int32_t d = static_cast<std::int32_t>(codes.size());
     for (std::int32_t f = 0; f < d; ++f) {
-        const std::int32_t code = choices_->closest(f, low[f], high[f]);
+        const std::int32_t code = choices_->closest(f, box);
         if (code == kNone) return false;
         place(f, code);
     }
@@ -41,8 +42,8 @@ bool SeparableCost::settle(const std::int32_t* low, const std::int32_t* high) {
     return true;
 }
 
-bool SeparableCost::settle_after(std::int32_t f, const std::int32_t* low, const std::int32_t* high) {
-    const std::int32_t code = choices_->closest(f, low[f], high[f]);
+bool SeparableCost::settle_after(std::int32_t f, const Box& box) {
+    const std::int32_t code = choices_->closest(f, box);
     if (code == kNone) return false;
     if (norms_.is_additive()) cost += step_[choices_->at(f, code)] - step_[choices_->at(f, codes[f])];
     place(f, code);

@@ -13,10 +13,10 @@ class BoxCost {
 public:
     virtual ~BoxCost() = default;
     virtual void load(const Choices& choices, const Batch& batch, std::int64_t row) = 0;
-    // The closest point of the box low..high (codes); false if no point of it is allowed.
-    virtual bool settle(const std::int32_t* low, const std::int32_t* high) = 0;
+    // The closest point of the box; false if no point of it is allowed.
+    virtual bool settle(const Box& box) = 0;
     // The same after feature f alone has a new range that the closest point was outside of.
-    virtual bool settle_after(std::int32_t f, const std::int32_t* low, const std::int32_t* high) = 0;
+    virtual bool settle_after(std::int32_t f, const Box& box) = 0;
     // No point with feature f in this cell, inside the current box, costs less.
     virtual double with(std::int32_t f, std::int32_t code) const = 0;
     // Undo: what settle_after(f) changes, put on a stack and taken back.
@@ -24,7 +24,7 @@ public:
     virtual void restore(std::int32_t f, std::vector<double>& stack) = 0;
     // The closest point, as values in the user's units that the answer may hold; its distance is never below cost.
     virtual void point(double* values) const = 0;
-    // Additive cost per cell (n_thresholds + d,), or null if the cost is not a sum over features.
+    // Additive cost per cell (n_cells,), or null if the cost is not a sum over features.
     virtual const std::vector<double>* additive() const { return nullptr; }
     virtual double to_cost(double distance) const { return distance; }
     virtual double to_distance(double cost) const { return cost; }
@@ -42,8 +42,8 @@ class SeparableCost : public BoxCost {
 public:
     explicit SeparableCost(const Norms& norms) : norms_(norms) {}
     void load(const Choices& choices, const Batch& batch, std::int64_t row) override;
-    bool settle(const std::int32_t* low, const std::int32_t* high) override;
-    bool settle_after(std::int32_t f, const std::int32_t* low, const std::int32_t* high) override;
+    bool settle(const Box& box) override;
+    bool settle_after(std::int32_t f, const Box& box) override;
     double with(std::int32_t f, std::int32_t code) const override;
     void save(std::int32_t f, std::vector<double>& stack) const override;
     void restore(std::int32_t f, std::vector<double>& stack) override;
@@ -56,7 +56,7 @@ private:
     void place(std::int32_t f, std::int32_t code);
     const Norms& norms_;
     const Choices* choices_ = nullptr;
-    std::vector<double> step_;               // (n_thresholds + d,) additive term of each cell
+    std::vector<double> step_;               // (n_cells,) additive term of each cell
     std::vector<double> delta_;              // (d,) of the closest point
 };
 
@@ -66,8 +66,8 @@ class CoupledCost : public BoxCost {
 public:
     explicit CoupledCost(const Distance& distance) : distance_(distance) {}
     void load(const Choices& choices, const Batch& batch, std::int64_t row) override;
-    bool settle(const std::int32_t* low, const std::int32_t* high) override;
-    bool settle_after(std::int32_t, const std::int32_t* low, const std::int32_t* high) override { return settle(low, high); }
+    bool settle(const Box& box) override;
+    bool settle_after(std::int32_t, const Box& box) override { return settle(box); }
     double with(std::int32_t f, std::int32_t code) const override;
     void save(std::int32_t f, std::vector<double>& stack) const override;
     void restore(std::int32_t f, std::vector<double>& stack) override;
@@ -76,6 +76,8 @@ public:
     double to_distance(double cost) const override { return is_root() ? std::sqrt(cost) : cost; }
 
 private:
+    // Whether a feature keeps its value: it is missing, or a category, which these distances cannot measure.
+    bool is_still(std::int32_t f) const { return choices_->home[f] == kMissing || choices_->forest.has_sets[f]; }
     bool is_root() const { return distance_.metric == Metric::mahalanobis; }
     void solve_quadratic();
     void newton();

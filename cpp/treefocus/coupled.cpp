@@ -37,21 +37,21 @@ void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t 
     x_ = batch.rows + row * d;
     codes.assign(d, 0);
     start_.resize(d);
-    for (std::int32_t f = 0; f < d; ++f) start_[f] = (x_[f] - batch.offset[f]) / batch.scale[f];
+    for (std::int32_t f = 0; f < d; ++f) start_[f] = choices.forest.has_sets[f] ? NAN : (x_[f] - batch.offset[f]) / batch.scale[f];
     y_ = start_;
     noise = distance_.metric == Metric::cosine ? 1e-11 : 1e-19;  // in units of cost
     for (auto* v : {&y_low_, &y_high_, &value_low_, &value_high_, &point_, &measured_, &slope_}) v->assign(d, 0.0);
     if (distance_.metric != Metric::cosine && variance_.empty()) variance_ = inverse_diagonal(distance_.inverse, d);
 }
 
-bool CoupledCost::settle(const std::int32_t* low, const std::int32_t* high) {
+bool CoupledCost::settle(const Box& box) {
     const Choices& choices = *choices_;
     for (std::int32_t f = 0; f < choices.forest.n_features; ++f) {
-        if (choices.home[f] == kMissing) continue;
+        if (is_still(f)) continue;
         const std::int32_t own = choices.forest.code(f, x_[f]);
-        auto [a, b] = ends_of(choices.forest, choices.cell_low[choices.at(f, low[f])],
-                              choices.cell_high[choices.at(f, high[f])], choices.low[f], choices.high[f], batch_->grain[f]);
-        if (own >= low[f] && own <= high[f] && x_[f] >= choices.low[f] && x_[f] <= choices.high[f])
+        auto [a, b] = ends_of(choices.forest, choices.cell_low[choices.at(f, box.low[f])],
+                              choices.cell_high[choices.at(f, box.high[f])], choices.low[f], choices.high[f], batch_->grain[f]);
+        if (own >= box.low[f] && own <= box.high[f] && x_[f] >= choices.low[f] && x_[f] <= choices.high[f])
             a = std::min(a, x_[f]), b = std::max(b, x_[f]);
         if (a > b) return false;
         value_low_[f] = a;
@@ -72,7 +72,7 @@ void CoupledCost::solve_quadratic() {
     const double* q = distance_.inverse;
     u_.resize(d);
     for (std::int32_t f = 0; f < d; ++f)
-        u_[f] = choices_->home[f] == kMissing ? 0.0 : std::clamp(y_[f], y_low_[f], y_high_[f]) - start_[f];
+        u_[f] = is_still(f) ? 0.0 : std::clamp(y_[f], y_low_[f], y_high_[f]) - start_[f];
     double bound = 0.0;
     for (int round = 0; round < 40; ++round) {
         double value = 0.0;
@@ -83,7 +83,7 @@ void CoupledCost::solve_quadratic() {
         }
         bound = value;
         for (std::int32_t f = 0; f < d; ++f) {
-            if (choices_->home[f] == kMissing || slope_[f] == 0.0) continue;
+            if (is_still(f) || slope_[f] == 0.0) continue;
             // The best point costs at most `value`, so it lies this close in every feature, wherever the box ends.
             const double reach = std::sqrt(value * variance_[f]) * (1.0 + 1e-9);
             const double end = std::clamp((slope_[f] > 0.0 ? y_low_[f] : y_high_[f]) - start_[f], -reach, reach);
@@ -92,7 +92,7 @@ void CoupledCost::solve_quadratic() {
         if (std::isfinite(bound) && value - bound <= 1e-12 * value) break;
         for (int inner = 0; inner < 3; ++inner)
             for (std::int32_t f = 0; f < d; ++f) {
-                if (choices_->home[f] == kMissing) continue;
+                if (is_still(f)) continue;
                 const double want = u_[f] - slope_[f] / q[f * d + f];
                 const double next = std::clamp(want, y_low_[f] - start_[f], y_high_[f] - start_[f]);
                 const double move = next - u_[f];
@@ -103,7 +103,7 @@ void CoupledCost::solve_quadratic() {
         newton();
     }
     for (std::int32_t f = 0; f < d; ++f)
-        if (choices_->home[f] != kMissing) y_[f] = start_[f] + u_[f];
+        if (!is_still(f)) y_[f] = start_[f] + u_[f];
     cost = std::isfinite(bound) ? std::max(bound, 0.0) : 0.0;
 }
 
@@ -113,7 +113,7 @@ void CoupledCost::newton() {
     const double* q = distance_.inverse;
     free_.clear();
     for (std::int32_t f = 0; f < d; ++f)
-        if (choices_->home[f] != kMissing && u_[f] > y_low_[f] - start_[f] && u_[f] < y_high_[f] - start_[f]) free_.push_back(f);
+        if (!is_still(f) && u_[f] > y_low_[f] - start_[f] && u_[f] < y_high_[f] - start_[f]) free_.push_back(f);
     const std::size_t n = free_.size();
     if (n == 0) return;
     lower_.assign(n * n, 0.0);
@@ -149,7 +149,7 @@ void CoupledCost::solve_cosine() {
     const double* w = distance_.weight;
     double zz = 0.0, least = 0.0, most = 0.0;  // |z|^2, the box's smallest |y|^2, its largest <z, y>
     for (std::int32_t f = 0; f < d; ++f) {
-        if (choices_->home[f] == kMissing) continue;
+        if (is_still(f)) continue;
         zz += w[f] * start_[f] * start_[f];
         const double nearest = std::clamp(0.0, y_low_[f], y_high_[f]);
         least += w[f] * nearest * nearest;
@@ -165,7 +165,7 @@ void CoupledCost::solve_cosine() {
     const auto aim = [&](double mu) {
         double yy = 0.0, zy = 0.0;
         for (std::int32_t f = 0; f < d; ++f) {
-            if (choices_->home[f] == kMissing) continue;
+            if (is_still(f)) continue;
             y_[f] = std::clamp(mu * start_[f], y_low_[f], y_high_[f]);
             yy += w[f] * y_[f] * y_[f];
             zy += w[f] * start_[f] * y_[f];
@@ -184,7 +184,7 @@ void CoupledCost::solve_cosine() {
     }
     double yy = 0.0, zy = 0.0;
     for (std::int32_t f = 0; f < d; ++f)
-        if (choices_->home[f] != kMissing) yy += w[f] * y_[f] * y_[f], zy += w[f] * start_[f] * y_[f];
+        if (!is_still(f)) yy += w[f] * y_[f] * y_[f], zy += w[f] * start_[f] * y_[f];
     if (yy == 0.0) {
         cost = 0.0;
         return;
@@ -192,7 +192,7 @@ void CoupledCost::solve_cosine() {
     const double t = zy / std::sqrt(zz * yy);
     double excess = 0.0;
     for (std::int32_t f = 0; f < d; ++f) {
-        if (choices_->home[f] == kMissing) continue;
+        if (is_still(f)) continue;
         const double c = w[f] * (start_[f] / std::sqrt(zz) - t * y_[f] / std::sqrt(yy));
         if (std::abs(c) > 1e-14) excess += std::max(c * y_low_[f], c * y_high_[f]);
     }
@@ -203,9 +203,10 @@ void CoupledCost::solve_cosine() {
 void CoupledCost::place() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     for (std::int32_t f = 0; f < d; ++f) {
-        if (choices_->home[f] == kMissing) {
-            point_[f] = measured_[f] = NAN;
-            codes[f] = kMissing;
+        if (is_still(f)) {
+            measured_[f] = NAN;
+            codes[f] = choices_->home[f];
+            point_[f] = codes[f] == kMissing ? NAN : choices_->value[choices_->at(f, codes[f])];
             continue;
         }
         double value = y_[f] == start_[f] ? x_[f] : x_[f] + (y_[f] - start_[f]) * batch_->scale[f];

@@ -19,17 +19,22 @@ constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;  // Adam's, as e
 class Row {
 public:
     Row(const Forest& forest, const Distance& distance, const Batch& batch, std::int64_t i)
-        : origin_(batch.origin[i]), target_(batch.target[i]), d_(forest.n_features), x_(batch.rows + i * d_),
+        : forest_(forest), origin_(batch.origin[i]), target_(batch.target[i]), d_(forest.n_features), x_(batch.rows + i * d_),
           low_(batch.low + i * d_), high_(batch.high + i * d_), batch_(batch), distance_(distance), walker_(forest),
           start_(d_), y_(d_), mean_(d_), square_(d_), point_(d_), measured_(d_), best_(d_, NAN) {
         for (std::int32_t f = 0; f < d_; ++f) {
             start_[f] = (x_[f] - batch.offset[f]) / batch.scale[f];
             point_[f] = batch.first[i * d_ + f];
             y_[f] = std::isnan(point_[f]) ? NAN : start_[f] + (point_[f] - x_[f]) / batch.scale[f];
+            if (forest.has_sets[f]) {  // stays where it starts, and costs nothing while the others move
+                start_[f] = y_[f] = (point_[f] - batch.offset[f]) / batch.scale[f];
+                continue;
+            }
             if (point_[f] != x_[f] && !std::isnan(point_[f]))
                 point_[f] = std::clamp(snap(point_[f], batch.grain[f]), low_[f], high_[f]);
         }
         walker_.place(point_.data());
+        is_low_ = walker_.score() < forest.cut;
         look();
     }
 
@@ -37,14 +42,24 @@ public:
     const double* y() const { return y_.data(); }
     double best_distance() const { return best_distance_; }
     const double* best() const { return best_.data(); }
-    std::int32_t label() const { return target_ >= 0 ? target_ : origin_; }
-    std::int8_t sign() const { return target_ >= 0 ? -1 : 1; }
+    // The class the soft forest is to reach (sign -1) or leave (sign 1). Into an interval, a score goes up or down.
+    std::int32_t label() const {
+        if (forest_.decision == Decision::between) return 1;
+        if (forest_.decision == Decision::likely) return forest_.favoured;
+        return target_ >= 0 ? target_ : origin_;
+    }
+    std::int8_t sign() const {
+        const bool is_wanted = target_ >= 0 ? target_ == 1 : origin_ == 0;
+        if (forest_.decision == Decision::between) return is_low_ == is_wanted ? -1 : 1;
+        if (forest_.decision == Decision::likely) return is_wanted ? -1 : 1;
+        return target_ >= 0 ? -1 : 1;
+    }
 
     // One Adam step along gradient (the prediction's, null if flipped) + beta * the distance's.
     void step(const double* gradient, std::size_t stride, const Descent& descent, double rate, double* scratch) {
         distance_.gradient(start_.data(), y_.data(), scratch);
         for (std::int32_t f = 0; f < d_; ++f) {
-            if (std::isnan(y_[f])) continue;
+            if (std::isnan(y_[f]) || forest_.has_sets[f]) continue;
             double g = descent.beta * scratch[f];
             if (gradient) g += gradient[f * stride];
             g *= descent.gradient_scale;
@@ -74,7 +89,8 @@ private:
         const std::int32_t now = walker_.predicted();
         is_flipped_ = target_ >= 0 ? now == target_ : now != origin_;
         if (!is_flipped_) return;
-        for (std::int32_t f = 0; f < d_; ++f) measured_[f] = start_[f] + (point_[f] - x_[f]) / batch_.scale[f];
+        for (std::int32_t f = 0; f < d_; ++f)
+            measured_[f] = forest_.has_sets[f] ? start_[f] : start_[f] + (point_[f] - x_[f]) / batch_.scale[f];
         const double distance = distance_.value(start_.data(), measured_.data());
         if (distance < best_distance_) {
             best_distance_ = distance;
@@ -82,6 +98,7 @@ private:
         }
     }
 
+    const Forest& forest_;
     std::int32_t origin_, target_, d_;
     const double *x_, *low_, *high_;
     const Batch& batch_;
@@ -89,7 +106,7 @@ private:
     Walker walker_;
     std::vector<double> start_, y_, mean_, square_, point_, measured_, best_;
     double best_distance_ = INFINITY;
-    bool is_flipped_ = false;
+    bool is_flipped_ = false, is_low_ = false;
 };
 
 }  // namespace

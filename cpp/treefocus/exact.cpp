@@ -20,9 +20,10 @@ Plan::Plan(const Forest& forest, const Limits& limits, int n_threads) {
         else depth[node + 1] = depth[forest.right[node]] = depth[node] + 1, axes += 1.0;
     }
     const double leaves = forest.n_leaves(), classes = forest.n_classes;
-    const double shared = sides * sizeof(Side) + leaves * 4.0 + classes * (classes - 1.0) * leaves * 12.0;
-    const double grids = sides * sizeof(TreeGrids::Span) + axes * 40.0;
-    const double state = axes * 24.0 + 8.0 * (forest.n_thresholds() + forest.n_features) + 20.0 * leaves;
+    const double sets = 3.0 * forest.set_user_node.size() * (64.0 + 8.0 * forest.n_words);
+    const double shared = sides * sizeof(Side) + leaves * 4.0 + classes * (classes - 1.0) * leaves * 12.0 + sets;
+    const double grids = sides * sizeof(TreeGrids::Span) + axes * 40.0 + 64.0 * forest.n_words * forest.set_user_node.size() * 4.0;
+    const double state = axes * 24.0 + 8.0 * forest.n_cells() + 20.0 * leaves;
     can_search = shared < limits.bytes;
     const double left = limits.bytes - shared - grids - n_threads * (axes * 32.0 + leaves * 12.0);
     can_price = left > n_threads * 4.0 * state;
@@ -54,10 +55,13 @@ struct Running {
     std::vector<std::int32_t> position;  // (n_trees,) into test->order
 };
 
+// Far side: codes >= code if is_up, else codes <= code; of a feature with sets, the cells of a set, or all but the code.
+constexpr std::int32_t kNoSet = -1, kAllBut = -2;
 struct Cut {
     std::int32_t feature = -1;
-    std::int32_t code = 0;   // far side: codes >= code if is_up, else codes <= code
+    std::int32_t code = 0;
     bool is_up = true;
+    std::int32_t set = kNoSet;
 };
 
 // The shortest way out of the row's own cell in any feature: limits start there when no answer is known.
@@ -65,9 +69,10 @@ double smallest_step(const Choices& choices, const BoxCost& cost) {
     double smallest = kInfinity;
     for (std::int32_t f = 0; f < choices.forest.n_features; ++f) {
         if (choices.home[f] == kMissing) continue;
-        for (const std::int32_t code : {choices.home[f] - 1, choices.home[f] + 1})
-            if (code >= choices.first[f] && code <= choices.last[f])
-                if (const double step = cost.to_distance(cost.with(f, code)); step > 0.0) smallest = std::min(smallest, step);
+        for_cells(choices.forest, choices.all, f, [&](std::int32_t code) {
+            if (!choices.forest.has_sets[f] && std::abs(code - choices.home[f]) != 1) return;
+            if (const double step = cost.to_distance(cost.with(f, code)); step > 0.0) smallest = std::min(smallest, step);
+        });
     }
     return smallest < kInfinity ? 2.0 * smallest : 1.0;
 }
@@ -77,9 +82,8 @@ public:
     Search(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
            const Plan& plan, Control& control, Clock::time_point began)
         : forest_(forest), shared_(shared), choices_(choices), cost_(cost), limits_(limits), plan_(plan),
-          control_(control), began_(began), walker_(forest), low_(forest.n_features),
-          high_(forest.n_features), stamp_(forest.n_trees()), pull_up_(choices.delta.size()),
-          pull_down_(choices.delta.size()) {
+          control_(control), began_(began), walker_(forest), stamp_(forest.n_trees()), pull_up_(choices.delta.size()),
+          pull_down_(choices.delta.size()), pull_set_(shared.boxes.n_sets()) {
         if (shared.grids) price_.emplace(forest, shared.boxes, *shared.grids);
     }
 
@@ -91,9 +95,8 @@ public:
         best_.clear();
         unresolved_ = kInfinity;
         root_bound_ = 0.0;
-        low_ = choices_.first;
-        high_ = choices_.last;
-        if (choices_.is_empty || !cost_.settle(low_.data(), high_.data())) return true;
+        box_ = choices_.all;
+        if (choices_.is_empty || !cost_.settle(box_)) return true;
         walker_.place_codes(cost_.codes.data());
         running_.clear();
         for (const ScoreTest* test : goal.tests) add(test, test->need);
@@ -126,7 +129,7 @@ private:
     }
 
     bool is_reachable(std::int32_t leaf) const {
-        return choices_.is_reachable(shared_.boxes, leaf, low_.data(), high_.data());
+        return choices_.is_reachable(shared_.boxes, leaf, box_);
     }
 
     // Moves the pointers of the trees that split on changed features; false if a test can no longer be met.
@@ -157,9 +160,25 @@ private:
 
     // ---- boxes
     void set_range(std::int32_t f, std::int32_t low, std::int32_t high) {
-        range_trail_.push_back({f, low_[f], high_[f]});
-        low_[f] = low;
-        high_[f] = high;
+        range_trail_.push_back({f, box_.low[f], box_.high[f]});
+        box_.low[f] = low;
+        box_.high[f] = high;
+        note_changed(f);
+    }
+
+    // Keeps the cells of a feature with sets for which keep(code).
+    template <class Keep>
+    void set_cells(std::int32_t f, const Keep& keep) {
+        std::uint64_t* words = box_.cells.data() + forest_.word_start[f];
+        range_trail_.push_back({f, box_.low[f], box_.high[f]});
+        word_trail_.insert(word_trail_.end(), words, words + forest_.n_words);
+        for_cells(forest_, box_, f, [&](std::int32_t code) {
+            if (!keep(code)) words[code / 64] &= ~(std::uint64_t{1} << (code % 64));
+        });
+        note_changed(f);
+    }
+
+    void note_changed(std::int32_t f) {
         if (changed_.empty() || changed_.back() != f) changed_.push_back(f);
     }
 
@@ -167,14 +186,25 @@ private:
     bool spend() {
         if (cost_.cost >= least()) return false;
         for (std::int32_t f = 0; f < forest_.n_features; ++f) {
-            if (cost_.codes[f] == kMissing) continue;
-            std::int32_t low = low_[f], high = high_[f];
             const std::int32_t at = cost_.codes[f];
+            if (at == kMissing) continue;
+            if (forest_.has_sets[f]) {
+                spend_on_set(f, at);
+                continue;
+            }
+            std::int32_t low = box_.low[f], high = box_.high[f];
             while (high > at && cost_.with(f, high) >= limit_) --high;
             while (low < at && cost_.with(f, low) >= limit_) ++low;
-            if (low != low_[f] || high != high_[f]) set_range(f, low, high);
+            if (low != box_.low[f] || high != box_.high[f]) set_range(f, low, high);
         }
         return true;
+    }
+
+    void spend_on_set(std::int32_t f, std::int32_t at) {
+        const auto is_in_reach = [&](std::int32_t code) { return code == at || cost_.with(f, code) < limit_; };
+        bool is_whole = true;
+        for_cells(forest_, box_, f, [&](std::int32_t code) { is_whole = is_whole && is_in_reach(code); });
+        if (!is_whole) set_cells(f, is_in_reach);
     }
 
     struct Mark {
@@ -190,8 +220,13 @@ private:
     void undo(const Mark& m) {
         while (range_trail_.size() > m.ranges) {
             const auto& r = range_trail_.back();
-            low_[r.feature] = r.low;
-            high_[r.feature] = r.high;
+            box_.low[r.feature] = r.low;
+            box_.high[r.feature] = r.high;
+            if (forest_.has_sets[r.feature]) {
+                const auto from = word_trail_.end() - forest_.n_words;
+                std::copy(from, word_trail_.end(), box_.cells.begin() + forest_.word_start[r.feature]);
+                word_trail_.erase(from, word_trail_.end());
+            }
             range_trail_.pop_back();
         }
         while (pointer_trail_.size() > m.pointers) {
@@ -235,8 +270,17 @@ private:
     bool can_split(const Cut& cut) const {
         if (cut.feature < 0 || range_trail_.size() > kLongestTrail) return false;
         const std::int32_t code = walker_.codes()[cut.feature];
-        const std::int32_t low = low_[cut.feature], high = high_[cut.feature];
+        if (forest_.has_sets[cut.feature]) {
+            bool has_far = false;
+            for_cells(forest_, box_, cut.feature, [&](std::int32_t c) { has_far = has_far || is_far_cell(cut, c); });
+            return has_far && box_.has(forest_, cut.feature, code) && !is_far_cell(cut, code);
+        }
+        const std::int32_t low = box_.low[cut.feature], high = box_.high[cut.feature];
         return low <= code && code <= high && (cut.is_up ? code < cut.code && cut.code <= high : low <= cut.code && cut.code < code);
+    }
+
+    bool is_far_cell(const Cut& cut, std::int32_t code) const {
+        return cut.set == kAllBut ? code != cut.code : shared_.boxes.set_has(cut.set, code);
     }
 
     // A box that cannot be split: a cell without an answer is done; of anything else it is only known what it costs.
@@ -272,17 +316,13 @@ private:
 
     bool enter(const Cut& cut, bool is_far) {
         const std::int32_t f = cut.feature;
-        if (is_far) {
-            cost_.save(f, cost_trail_);
-            if (cut.is_up) set_range(f, cut.code, high_[f]);
-            else set_range(f, low_[f], cut.code);
-            if (!cost_.settle_after(f, low_.data(), high_.data())) return false;
-            sync();
-        } else if (cut.is_up) {
-            set_range(f, low_[f], cut.code - 1);
-        } else {
-            set_range(f, cut.code + 1, high_[f]);
-        }
+        if (is_far) cost_.save(f, cost_trail_);
+        if (cut.set != kNoSet) set_cells(f, [&](std::int32_t code) { return is_far_cell(cut, code) == is_far; });
+        else if (cut.is_up == is_far) set_range(f, is_far ? cut.code : cut.code + 1, box_.high[f]);
+        else set_range(f, box_.low[f], is_far ? cut.code : cut.code - 1);
+        if (!is_far) return true;
+        if (!cost_.settle_after(f, box_)) return false;
+        sync();
         return true;
     }
 
@@ -313,7 +353,7 @@ private:
         bool is_installed = false;
         if (!is_closed && steps && price_ && depth < plan_.max_depth) {
             const int sweeps = depth == 0 ? kRootSweeps : kSweeps;
-            const double bound = price_->bound(choices_, *steps, low_, high_, *running_[0].test, limit_, sweeps, state,
+            const double bound = price_->bound(choices_, *steps, box_, *running_[0].test, limit_, sweeps, state,
                                                [this] { return is_late(); });
             nodes_ += kPricedBoxes;
             if (depth == 0) root_bound_ = std::max(bound, cost_.cost);
@@ -359,7 +399,11 @@ private:
                 const Side& side = shared_.boxes.side[i];
                 const std::int32_t code = codes[side.feature];
                 if (code == kMissing) continue;
-                if (code < side.low) pull(pull_up_, side.feature, side.low, gain, true);
+                if (side.is_set()) {
+                    if (shared_.boxes.set_has(side.set(), code)) continue;
+                    if (pull_set_[side.set()] == 0.0) touched_.push_back({side.feature, 0, true, side.set()});
+                    pull_set_[side.set()] += gain;
+                } else if (code < side.low) pull(pull_up_, side.feature, side.low, gain, true);
                 else if (code > side.high) pull(pull_down_, side.feature, side.high, gain, false);
             }
         }
@@ -376,6 +420,7 @@ private:
         // Farthest first within a feature and direction, so that a running sum is what lies behind a threshold.
         std::sort(touched_.begin(), touched_.end(), [](const Cut& a, const Cut& b) {
             if (a.feature != b.feature) return a.feature < b.feature;
+            if (a.set != b.set) return a.set < b.set;
             if (a.is_up != b.is_up) return a.is_up;
             return a.is_up ? a.code > b.code : a.code < b.code;
         });
@@ -384,16 +429,27 @@ private:
         const double least_step = 1e-3 * (limit_ < kInfinity ? limit_ : 1.0);
         const Cut* previous = nullptr;
         for (const Cut& cut : touched_) {
-            if (!previous || previous->feature != cut.feature || previous->is_up != cut.is_up) behind = 0.0;
-            double& pulled = (cut.is_up ? pull_up_ : pull_down_)[choices_.at(cut.feature, cut.code)];
+            if (!previous || previous->feature != cut.feature || previous->is_up != cut.is_up || cut.set != kNoSet) behind = 0.0;
+            double& pulled = cut.set != kNoSet ? pull_set_[cut.set]
+                                               : (cut.is_up ? pull_up_ : pull_down_)[choices_.at(cut.feature, cut.code)];
             behind += pulled;
             pulled = 0.0;
-            const double step = cost_.with(cut.feature, cut.code) - cost_.cost;
+            const double step = cost_of(cut) - cost_.cost;
             const double score = behind * std::pow(std::max(step, 0.0) + least_step, kStepPower);
             if (score > best_score) best_score = score, best = cut;
             previous = &cut;
         }
         return best;
+    }
+
+    // What the far side costs at least.
+    double cost_of(const Cut& cut) const {
+        if (cut.set == kNoSet) return cost_.with(cut.feature, cut.code);
+        double least = kInfinity;
+        for_cells(forest_, box_, cut.feature, [&](std::int32_t code) {
+            if (is_far_cell(cut, code)) least = std::min(least, cost_.with(cut.feature, code));
+        });
+        return least;
     }
 
     // The test that the closest point misses by most.
@@ -415,12 +471,15 @@ private:
         for (std::int32_t f = 0; f < forest_.n_features; ++f) {
             const std::int32_t code = walker_.codes()[f];
             if (code == kMissing) continue;
-            if (code < high_[f]) return {f, code + 1, true};
-            if (code > low_[f]) return {f, code - 1, false};
+            if (forest_.has_sets[f]) {
+                if (const Cut cut{f, code, true, kAllBut}; can_split(cut)) return cut;
+                continue;
+            }
+            if (code < box_.high[f]) return {f, code + 1, true};
+            if (code > box_.low[f]) return {f, code - 1, false};
         }
         return {};
     }
-
 
     static constexpr double kStepPower = 0.5;          // how much the cost of a step counts against the score behind it
     static constexpr std::int64_t kRootBoxes = 5000;   // plain boxes before a box gets a priced bound
@@ -443,15 +502,16 @@ private:
     Clock::time_point began_;
     Walker walker_;
     std::optional<Price> price_;
-    std::vector<std::int32_t> low_, high_;
+    Box box_;
     std::vector<Running> running_;
     std::size_t n_plain_ = 0;
     std::vector<std::int32_t> changed_, trees_;
     std::vector<std::int64_t> stamp_;
     std::int64_t now_ = 0, nodes_ = 0, to_ = 0;
-    std::vector<double> pull_up_, pull_down_;
+    std::vector<double> pull_up_, pull_down_, pull_set_;
     std::vector<Cut> touched_;
     std::vector<RangeBefore> range_trail_;
+    std::vector<std::uint64_t> word_trail_;    // the cells of those ranges that are sets
     std::vector<PointerBefore> pointer_trail_;
     std::vector<double> cost_trail_;
     std::vector<double> best_;

@@ -1,6 +1,7 @@
 #include "treefocus/forest.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace treefocus {
 
@@ -16,20 +17,15 @@ void Forest::finish() {
             tree_of_node[node] = tree;
             first_leaf[node] = leaf;
             if (feature[node] < 0) ++leaf;
-            else code_split[node] = split[node] - start[feature[node]];
+            else code_split[node] = set_of_node[node] >= 0 ? kBySet : split[node] - start[feature[node]];
         }
     for (std::int32_t node = n - 1; node >= 0; --node)
         end_leaf[node] = feature[node] < 0 ? first_leaf[node] + 1 : end_leaf[right[node]];
 
-    user_start.assign(n_thresholds() + 1, 0);
-    for (std::int32_t node = 0; node < n; ++node)
-        if (feature[node] >= 0) ++user_start[split[node] + 1];
-    for (std::int32_t i = 0; i < n_thresholds(); ++i) user_start[i + 1] += user_start[i];
-    user_node.assign(user_start.back(), 0);
-    std::vector<std::int32_t> at(user_start.begin(), user_start.end() - 1);
-    for (std::int32_t node = 0; node < n; ++node)
-        if (feature[node] >= 0) user_node[at[split[node]]++] = node;
+    word_start.assign(n_features + 1, 0);
+    for (std::int32_t f = 0; f < n_features; ++f) word_start[f + 1] = word_start[f] + (has_sets[f] ? n_words : 0);
 
+    list_users();
     number_slots();
     cache = std::make_shared<Cache>();
 
@@ -47,12 +43,44 @@ void Forest::finish() {
     tolerance = 2.0 * (has_float32_sum ? 6.1e-8 * (n_trees() + 1) : 1e-9) * score_size / divisor;
 }
 
+namespace {
+
+// Members by group, as a start per group and one list; key(i) is item i's group, negative for none.
+template <class Key>
+void group_by(std::int32_t n_groups, std::int32_t n_items, const Key& key, std::vector<std::int32_t>& start,
+              std::vector<std::int32_t>& list) {
+    start.assign(n_groups + 1, 0);
+    for (std::int32_t i = 0; i < n_items; ++i)
+        if (key(i) >= 0) ++start[key(i) + 1];
+    for (std::int32_t g = 0; g < n_groups; ++g) start[g + 1] += start[g];
+    list.assign(start.back(), 0);
+    std::vector<std::int32_t> at(start.begin(), start.end() - 1);
+    for (std::int32_t i = 0; i < n_items; ++i)
+        if (key(i) >= 0) list[at[key(i)]++] = i;
+}
+
+}  // namespace
+
+void Forest::list_users() {
+    group_by(n_thresholds(), n_nodes(), [this](std::int32_t node) { return feature[node] < 0 || set_of_node[node] >= 0 ? -1 : split[node]; },
+             user_start, user_node);
+    group_by(n_features, n_nodes(), [this](std::int32_t node) { return set_of_node[node] >= 0 ? feature[node] : -1; },
+             set_user_start, set_user_node);
+}
+
 void Forest::number_slots() {
     slot.assign(n_nodes(), -1);
     slot_start.assign(n_features + 1, 0);
     slot_split.clear();
     slot_left.clear();
     for (std::int32_t f = 0; f < n_features; ++f) {
+        std::map<std::int32_t, std::int32_t> slot_of_set;
+        for (std::int32_t i = set_user_start[f]; i < set_user_start[f + 1]; ++i) {
+            const std::int32_t set = set_of_node[set_user_node[i]];
+            const auto [found, is_new] = slot_of_set.try_emplace(set, static_cast<std::int32_t>(slot_split.size()));
+            if (is_new) slot_split.push_back(set), slot_left.push_back(0);
+            slot[set_user_node[i]] = found->second;
+        }
         for (std::int32_t t = start[f]; t < start[f + 1]; ++t)
             for (std::uint8_t side : {0, 1}) {
                 bool is_used = false;
@@ -68,7 +96,7 @@ void Forest::number_slots() {
 }
 
 std::int32_t Forest::code(std::int32_t f, double value) const {
-    if (std::isnan(value)) return kMissing;
+    if (std::isnan(value)) return has_sets[f] ? n_codes(f) - 1 : kMissing;
     const auto begin = threshold.begin() + start[f], end = threshold.begin() + start[f + 1];
     return static_cast<std::int32_t>(std::lower_bound(begin, end, seen(value)) - begin);
 }
@@ -96,8 +124,18 @@ std::int32_t Forest::decide(const double* scores) const {
     switch (decision) {
         case Decision::above: return scores[0] > cut;
         case Decision::at_least: return scores[0] >= cut;
+        case Decision::between: return scores[0] >= cut && scores[0] <= cut_high;
+        case Decision::likely: return likelihood(scores) >= cut;
         default: return static_cast<std::int32_t>(std::max_element(scores, scores + n_outputs) - scores);
     }
+}
+
+double Forest::likelihood(const double* scores) const {
+    if (link != Link::softmax) return scores[favoured];
+    const double top = *std::max_element(scores, scores + n_outputs);
+    double sum = 0.0;
+    for (std::int32_t k = 0; k < n_outputs; ++k) sum += std::exp(scores[k] - top);
+    return std::exp(scores[favoured] - top) / sum;
 }
 
 }  // namespace treefocus

@@ -11,9 +11,11 @@
 
 namespace treefocus {
 
-enum class Decision { argmax = 0, above = 1, at_least = 2 };
+enum class Decision { argmax = 0, above = 1, at_least = 2, between = 3, likely = 4 };
+enum class Link { identity = 0, sigmoid = 1, softmax = 2, exp = 3 };
 
-constexpr std::int32_t kMissing = -1;  // the code of a missing value
+constexpr std::int32_t kMissing = -1;                // the code of a missing value, where it is not a cell
+constexpr std::int32_t kBySet = INT32_MIN;           // code_split of a node that splits by a set of cells
 
 // A place for what a kernel derives from a forest and wants to keep; the kernel knows what it is.
 struct Cache {
@@ -33,7 +35,14 @@ struct Forest {
     std::vector<double> base_score;         // (n_outputs,)
     std::vector<std::int32_t> start;        // (n_features + 1,) thresholds of a feature
     std::vector<double> threshold;          // (n_thresholds,)
-    double divisor = 1.0, cut = 0.0;
+    std::vector<std::int32_t> cell_start;   // (n_features + 1,) cells of a feature
+    std::vector<std::uint8_t> has_sets;     // (n_features,) nodes split by sets; the last cell is the missing value
+    std::vector<std::int32_t> set_of_node;  // (n_nodes,) -1 where a threshold decides
+    std::vector<std::uint64_t> sets;        // (n_sets, n_words) bit c: cell c goes left
+    std::int32_t n_words = 1;
+    double divisor = 1.0, cut = 0.0, cut_high = INFINITY;
+    std::int32_t favoured = 0;              // the output whose probability Decision::likely asks for
+    Link link = Link::identity;
     Decision decision = Decision::argmax;
     bool is_float32 = false;                // inputs are compared after a cast to float
     bool has_float32_sum = false;           // scores are added up in float
@@ -45,10 +54,13 @@ struct Forest {
     std::vector<std::int32_t> end_leaf;     // (n_nodes,) one past its last leaf
     std::vector<std::int32_t> slot;         // (n_nodes,) unique (threshold, default_left): one soft activation each
     std::vector<std::int32_t> slot_start;   // (n_features + 1,)
-    std::vector<std::int32_t> slot_split;   // (n_slots,) index into threshold
+    std::vector<std::int32_t> slot_split;   // (n_slots,) index into threshold, or the set
     std::vector<std::uint8_t> slot_left;    // (n_slots,) where a missing value goes
     std::vector<std::int32_t> user_start;   // (n_thresholds + 1,) nodes that use a threshold
     std::vector<std::int32_t> user_node;
+    std::vector<std::int32_t> set_user_start;   // (n_features + 1,) nodes that split a feature by sets
+    std::vector<std::int32_t> set_user_node;
+    std::vector<std::int32_t> word_start;   // (n_features + 1,) where a feature's words stand in a box; none without sets
     std::shared_ptr<Cache> cache;           // what other kernels derive, once
     double tolerance = 0.0;                 // how far rounding can move a score, or two apart
 
@@ -56,7 +68,11 @@ struct Forest {
     std::int32_t n_trees() const { return static_cast<std::int32_t>(tree_start.size()) - 1; }
     std::int32_t n_leaves() const { return static_cast<std::int32_t>(leaf_value.size() / n_outputs); }
     std::int32_t n_thresholds() const { return static_cast<std::int32_t>(threshold.size()); }
-    std::int32_t n_codes(std::int32_t f) const { return start[f + 1] - start[f] + 1; }
+    std::int32_t n_cells() const { return cell_start.back(); }
+    std::int32_t n_codes(std::int32_t f) const { return cell_start[f + 1] - cell_start[f]; }
+    bool set_has(std::int32_t set, std::int32_t code) const {
+        return sets[static_cast<std::size_t>(set) * n_words + code / 64] >> (code % 64) & 1;
+    }
 
     void finish();
 
@@ -67,7 +83,8 @@ struct Forest {
     std::int32_t code(std::int32_t f, double value) const;
 
     bool goes_left(std::int32_t node, std::int32_t code) const {
-        return code == kMissing ? default_left[node] != 0 : code <= code_split[node];
+        if (code == kMissing) return default_left[node] != 0;
+        return code_split[node] == kBySet ? set_has(set_of_node[node], code) : code <= code_split[node];
     }
 
     // The leaf that a point reaches from a node of one tree.
@@ -81,7 +98,11 @@ struct Forest {
 
     std::int32_t decide(const double* scores) const;
 
+    // The probability that Decision::likely asks for.
+    double likelihood(const double* scores) const;
+
 private:
+    void list_users();
     void number_slots();
 };
 

@@ -31,8 +31,13 @@ public:
 
 private:
     const ScoreTest* test(std::int32_t to, std::int32_t from) const { return &tests_[to * n_classes_ + from]; }
+    void compare_classes(const Forest& forest);
+    void ask_one_score(const Forest& forest);
+    void ask_probability(const Forest& forest);
+    ScoreTest linear(const Forest& forest, const std::vector<double>& output_weight, double at_least) const;
     std::int32_t n_classes_;
-    std::vector<ScoreTest> tests_;        // (n_classes, n_classes), or only those against each class for many classes
+    std::vector<ScoreTest> tests_;        // (n_classes, n_classes) for argmax, else as many as there are ways
+    std::vector<std::vector<Goal>> ways_; // (n_classes,) the ways to each class, where the classes are not by argmax
 };
 
 }  // namespace treefocus

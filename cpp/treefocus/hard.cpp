@@ -44,21 +44,18 @@ void Walker::resum() {
     n_moves_ = 0;
 }
 
-void Walker::cross(std::int32_t threshold) {
+void Walker::turn(std::int32_t node) {
     const std::int32_t k = forest_.n_outputs;
-    for (std::int32_t i = forest_.user_start[threshold]; i < forest_.user_start[threshold + 1]; ++i) {
-        const std::int32_t node = forest_.user_node[i];
-        std::int32_t& leaf = leaves_[forest_.tree_of_node[node]];
-        if (leaf < forest_.first_leaf[node] || leaf >= forest_.end_leaf[node]) continue;
-        const std::int32_t other = forest_.leaf_below(node, codes_.data());
-        if (other == leaf) continue;
-        const double* before = &forest_.leaf_value[static_cast<std::size_t>(leaf) * k];
-        const double* after = &forest_.leaf_value[static_cast<std::size_t>(other) * k];
-        for (std::int32_t j = 0; j < k; ++j) scores_[j] += (after[j] - before[j]) / forest_.divisor;
-        leaf = other;
-        ++n_moves_;
-        ++n_turns_;
-    }
+    std::int32_t& leaf = leaves_[forest_.tree_of_node[node]];
+    if (leaf < forest_.first_leaf[node] || leaf >= forest_.end_leaf[node]) return;
+    const std::int32_t other = forest_.leaf_below(node, codes_.data());
+    if (other == leaf) return;
+    const double* before = &forest_.leaf_value[static_cast<std::size_t>(leaf) * k];
+    const double* after = &forest_.leaf_value[static_cast<std::size_t>(other) * k];
+    for (std::int32_t j = 0; j < k; ++j) scores_[j] += (after[j] - before[j]) / forest_.divisor;
+    leaf = other;
+    ++n_moves_;
+    ++n_turns_;
 }
 
 void Walker::move_code(std::int32_t feature, std::int32_t code) {
@@ -66,8 +63,17 @@ void Walker::move_code(std::int32_t feature, std::int32_t code) {
     if (code == from) return;
     codes_[feature] = code;
     if (from == kMissing || code == kMissing) return place_codes(codes_.data());
-    for (std::int32_t t = std::min(from, code); t < std::max(from, code); ++t) cross(first + t);
+    if (forest_.has_sets[feature])
+        for (std::int32_t i = forest_.set_user_start[feature]; i < forest_.set_user_start[feature + 1]; ++i)
+            turn(forest_.set_user_node[i]);
+    else
+        for (std::int32_t t = std::min(from, code); t < std::max(from, code); ++t) cross(first + t);
     if (n_moves_ > 100000) resum();
+}
+
+void Walker::cross(std::int32_t threshold) {
+    for (std::int32_t i = forest_.user_start[threshold]; i < forest_.user_start[threshold + 1]; ++i)
+        turn(forest_.user_node[i]);
 }
 
 void Walker::move(std::int32_t feature, double value) {
@@ -75,7 +81,8 @@ void Walker::move(std::int32_t feature, double value) {
     const std::int32_t last = forest_.n_codes(feature) - 1;
     const double seen = forest_.seen(value);
     std::int32_t code = codes_[feature];
-    if (code == kMissing || std::isnan(value)) return move_code(feature, forest_.code(feature, value));
+    if (code == kMissing || std::isnan(value) || forest_.has_sets[feature])
+        return move_code(feature, forest_.code(feature, value));
     while (code < last && threshold[code] < seen) ++code;
     while (code > 0 && threshold[code - 1] >= seen) --code;
     move_code(feature, code);
@@ -90,8 +97,11 @@ std::int32_t Walker::predicted() {
             else second = std::max(second, score);
         }
         gap = first - second;
+    } else if (forest_.decision == Decision::likely) {
+        gap = std::abs(forest_.likelihood(scores_.data()) - forest_.cut);
     } else {
         gap = std::abs(scores_[0] - forest_.cut);
+        if (forest_.decision == Decision::between) gap = std::min(gap, std::abs(scores_[0] - forest_.cut_high));
     }
     if (gap < tolerance_) resum();
     return forest_.decide(scores_.data());

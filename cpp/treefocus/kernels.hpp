@@ -25,9 +25,11 @@ public:
     const std::int32_t* leaves() const { return leaves_.data(); }
     std::int32_t predicted();                               // the class, exactly as hard_scores would decide
     std::int64_t n_turns() const { return n_turns_; }       // how many leaves have changed since the start
+    double score() const { return scores_[0]; }             // of a model with one, good to its tolerance
 
 private:
     void cross(std::int32_t threshold);
+    void turn(std::int32_t node);                           // the leaf below a node, if the point passes it
     void resum();
     const Forest& forest_;
     std::vector<std::int32_t> codes_, leaves_;
@@ -111,6 +113,9 @@ struct Batch {
     const std::int32_t *origin, *target;
     const double* first;
     std::int64_t n;
+    // Cells of the features that split by sets, in the features' order, for every row (n, n_set_cells): the value that
+    // stands for the cell, and how far from the row it is, infinity where it is not allowed.
+    const double *set_value = nullptr, *set_delta = nullptr;
 };
 
 // best (n, d) the closest flipped point seen, best_distance (n,) infinity where none; trace (n, iterations) the best

@@ -19,7 +19,7 @@ class Polisher {
 public:
     Polisher(const Forest& forest, const LeafBoxes& boxes, const Norms& norms, Choices& choices, Control& control)
         : forest_(forest), boxes_(boxes), norms_(norms), choices_(choices), control_(control), walker_(forest),
-          delta_(forest.n_features), low_(forest.n_features), high_(forest.n_features) {}
+          delta_(forest.n_features) {}
 
     // Improves the point in place; false if it is no answer once every feature is at its cell's cheapest value.
     bool run(std::int32_t origin, std::int32_t target, bool with_trades, double* point) {
@@ -28,8 +28,8 @@ public:
         for (std::int32_t f = 0; f < forest_.n_features; ++f) {
             const std::int32_t code = forest_.code(f, point[f]);
             codes_.resize(forest_.n_features);
-            codes_[f] = choices_.home[f] == kMissing ? kMissing : choices_.closest(f, code, code);
-            if (codes_[f] == kNone) return false;
+            codes_[f] = choices_.home[f] == kMissing ? kMissing : code;
+            if (codes_[f] != kMissing && !(choices_.all.has(forest_, f, code) && choices_.is_allowed(f, code))) return false;
         }
         walker_.place_codes(codes_.data());
         for (std::int32_t f = 0; f < forest_.n_features; ++f) note(f);
@@ -62,19 +62,23 @@ private:
     bool is_cheaper(double than) const { return cost() < than * (1.0 - 1e-12); }
 
     void project() {
-        std::copy(choices_.first.begin(), choices_.first.end(), low_.begin());
-        std::copy(choices_.last.begin(), choices_.last.end(), high_.begin());
+        box_ = choices_.all;
         for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
             const std::int32_t leaf = walker_.leaves()[tree];
             for (std::int32_t i = boxes_.start[leaf]; i < boxes_.start[leaf + 1]; ++i) {
                 const Side& side = boxes_.side[i];
                 if (code_of(side.feature) == kMissing) continue;
-                low_[side.feature] = std::max(low_[side.feature], side.low);
-                high_[side.feature] = std::min(high_[side.feature], side.high);
+                if (side.is_set()) {
+                    for (std::int32_t w = 0; w < forest_.n_words; ++w)
+                        box_.cells[forest_.word_start[side.feature] + w] &= boxes_.words(side.set())[w];
+                    continue;
+                }
+                box_.low[side.feature] = std::max(box_.low[side.feature], side.low);
+                box_.high[side.feature] = std::min(box_.high[side.feature], side.high);
             }
         }
         for (std::int32_t f = 0; f < forest_.n_features; ++f)
-            if (const std::int32_t code = choices_.closest(f, low_[f], high_[f]); code >= 0) go(f, code);
+            if (const std::int32_t code = choices_.closest(f, box_); code >= 0) go(f, code);
         cost_ = cost();
     }
 
@@ -89,8 +93,8 @@ private:
 
     // The next allowed cell from `code` in direction `step`, within the allowed range; kNone at its end.
     std::int32_t beside(std::int32_t f, std::int32_t code, std::int32_t step) const {
-        for (code += step; code >= choices_.first[f] && code <= choices_.last[f]; code += step)
-            if (choices_.next[choices_.at(f, code)] == code) return code;
+        for (code += step; code >= choices_.all.low[f] && code <= choices_.all.high[f]; code += step)
+            if (choices_.is_allowed(f, code)) return code;
         return kNone;
     }
 
@@ -98,6 +102,11 @@ private:
     std::vector<std::int32_t> closer(std::int32_t f) const {
         std::vector<std::int32_t> codes;
         const double here = delta_[f];
+        if (forest_.has_sets[f]) {
+            for (const std::int32_t code : others(f))
+                if (choices_.delta[choices_.at(f, code)] < here) codes.push_back(code);
+            return codes;
+        }
         const auto delta = [&](std::int32_t code) { return code == kNone ? kInfinity : choices_.delta[choices_.at(f, code)]; };
         std::int32_t up = choices_.home[f], down = beside(f, up, -1);
         while (std::min(delta(up), delta(down)) < here) {
@@ -105,6 +114,15 @@ private:
             codes.push_back(next);
             next = beside(f, next, &next == &up ? 1 : -1);
         }
+        return codes;
+    }
+
+    // All cells of a feature with sets but the one it is in, the cheapest first.
+    std::vector<std::int32_t> others(std::int32_t f) const {
+        std::vector<std::int32_t> codes;
+        for (std::int32_t i = choices_.at(f, 0); i < choices_.at(f, forest_.n_codes(f)); ++i)
+            if (choices_.is_allowed(f, choices_.by_cost[i]) && choices_.by_cost[i] != code_of(f))
+                codes.push_back(choices_.by_cost[i]);
         return codes;
     }
 
@@ -127,16 +145,26 @@ private:
     bool trade() {
         for (const std::int32_t f : moved()) {
             const std::int32_t from = code_of(f);
-            std::int64_t turns = -1;
             for (const std::int32_t code : closer(f)) {
                 go(f, code);
-                if (walker_.n_turns() == turns) continue;  // dearer, and the same to every tree
                 for (std::int32_t g = 0; g < forest_.n_features; ++g)
-                    if (g != f && code_of(g) != kMissing && (send(g, 1) || send(g, -1))) return true;
-                turns = walker_.n_turns();
+                    if (g != f && code_of(g) != kMissing && (forest_.has_sets[g] ? swap(g) : send(g, 1) || send(g, -1)))
+                        return true;
             }
             go(f, from);
         }
+        return false;
+    }
+
+    // The cheapest other cell of a feature with sets that makes an answer, if the whole stays cheaper.
+    bool swap(std::int32_t g) {
+        const std::int32_t from = code_of(g);
+        for (const std::int32_t code : others(g)) {
+            go(g, code);
+            if (!is_cheaper(cost_)) break;
+            if (is_answer()) return cost_ = cost(), true;
+        }
+        go(g, from);
         return false;
     }
 
@@ -165,7 +193,7 @@ private:
     Walker walker_;
     std::vector<std::int32_t> codes_;
     std::vector<double> delta_;
-    std::vector<std::int32_t> low_, high_;
+    Box box_;
     std::int32_t origin_ = 0, target_ = -1;
     double cost_ = 0.0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace treefocus {
 
@@ -9,48 +10,93 @@ TreeGrids::TreeGrids(const Forest& forest, const LeafBoxes& boxes)
     : axis_start{0}, span_start{0}, axes_of(forest.n_features) {
     std::vector<std::int32_t> axis_of(forest.n_features, -1);
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
-        std::vector<std::vector<std::int32_t>> cuts(forest.n_features);
-        std::vector<std::int32_t> used;
         for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
-            if (const std::int32_t f = forest.feature[node]; f >= 0) {
-                if (cuts[f].empty()) used.push_back(f);
-                cuts[f].push_back(forest.code_split[node]);
+            if (const std::int32_t f = forest.feature[node]; f >= 0 && axis_of[f] < axis_start.back()) {
+                axis_of[f] = static_cast<std::int32_t>(axis.size());
+                add_axis(forest, tree, f);
             }
-        for (std::int32_t f : used) {
-            std::sort(cuts[f].begin(), cuts[f].end());
-            cuts[f].erase(std::unique(cuts[f].begin(), cuts[f].end()), cuts[f].end());
-            axis_of[f] = static_cast<std::int32_t>(axis.size());
-            axes_of[f].push_back(axis_of[f]);
-            tree_of_axis.push_back(tree);
-            axis.push_back({f, static_cast<std::int32_t>(interval_low.size()), static_cast<std::int32_t>(cuts[f].size()) + 1});
-            std::int32_t from = 0;
-            for (std::int32_t cut : cuts[f]) {
-                interval_low.push_back(from);
-                interval_high.push_back(cut);
-                from = cut + 1;
-            }
-            interval_low.push_back(from);
-            interval_high.push_back(forest.n_codes(f) - 1);
-        }
         const std::int32_t root = forest.tree_start[tree];
         for (std::int32_t leaf = forest.first_leaf[root]; leaf < forest.end_leaf[root]; ++leaf) {
-            for (std::int32_t i = boxes.start[leaf]; i < boxes.start[leaf + 1]; ++i) {
-                const Side& side = boxes.side[i];
-                const auto& cut = cuts[side.feature];
-                const auto below = [&](std::int32_t code) {  // how many cuts lie below the code
-                    return static_cast<std::int32_t>(std::lower_bound(cut.begin(), cut.end(), code) - cut.begin());
-                };
-                span.push_back({axis_of[side.feature], below(side.low), below(side.high)});
-            }
+            for (std::int32_t i = boxes.start[leaf]; i < boxes.start[leaf + 1]; ++i)
+                add_spans(forest, boxes, boxes.side[i], axis_of[boxes.side[i].feature]);
             span_start.push_back(static_cast<std::int32_t>(span.size()));
         }
         axis_start.push_back(static_cast<std::int32_t>(axis.size()));
     }
 }
 
+void TreeGrids::add_axis(const Forest& forest, std::int32_t tree, std::int32_t f) {
+    axes_of[f].push_back(static_cast<std::int32_t>(axis.size()));
+    tree_of_axis.push_back(tree);
+    const std::int32_t first = static_cast<std::int32_t>(interval_low.size());
+    if (forest.has_sets[f]) add_classes(forest, tree, f);
+    else add_ranges(forest, tree, f);
+    axis.push_back({f, first, static_cast<std::int32_t>(interval_low.size()) - first});
+}
+
+void TreeGrids::add_ranges(const Forest& forest, std::int32_t tree, std::int32_t f) {
+    std::vector<std::int32_t> cuts;
+    for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
+        if (forest.feature[node] == f) cuts.push_back(forest.code_split[node]);
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    cuts.push_back(forest.n_codes(f) - 1);
+    std::int32_t from = 0;
+    for (std::int32_t cut : cuts) {
+        interval_low.push_back(from);
+        interval_high.push_back(cut);
+        from = cut + 1;
+    }
+}
+
+void TreeGrids::add_classes(const Forest& forest, std::int32_t tree, std::int32_t f) {
+    std::vector<std::int32_t> sets;
+    for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
+        if (forest.feature[node] == f) sets.push_back(forest.set_of_node[node]);
+    std::map<std::vector<bool>, std::vector<std::int32_t>> classes;
+    for (std::int32_t code = 0; code < forest.n_codes(f); ++code) {
+        std::vector<bool> side;
+        for (std::int32_t set : sets) side.push_back(forest.set_has(set, code));
+        classes[side].push_back(code);
+    }
+    for (const auto& [side, cells] : classes) {
+        interval_low.push_back(static_cast<std::int32_t>(class_cell.size()));
+        class_cell.insert(class_cell.end(), cells.begin(), cells.end());
+        interval_high.push_back(static_cast<std::int32_t>(class_cell.size()) - 1);
+    }
+}
+
+void TreeGrids::add_spans(const Forest& forest, const LeafBoxes& boxes, const Side& side, std::int32_t a) {
+    const std::int32_t first = axis[a].first_interval, n = axis[a].n_intervals;
+    const auto has = [&](std::int32_t j) {  // a leaf's set holds a class whole or not at all
+        if (forest.has_sets[side.feature]) return boxes.set_has(side.set(), class_cell[interval_low[first + j]]);
+        return interval_low[first + j] >= side.low && interval_high[first + j] <= side.high;
+    };
+    for (std::int32_t j = 0; j < n; ++j) {
+        if (!has(j)) continue;
+        std::int32_t end = j;
+        while (end + 1 < n && has(end + 1)) ++end;
+        span.push_back({a, j, end});
+        j = end;
+    }
+}
+
 Price::Price(const Forest& forest, const LeafBoxes& boxes, const TreeGrids& grids)
     : forest_(forest), boxes_(boxes), grids_(grids), share_(grids.interval_low.size()),
       axis_min_(grids.axis.size()), paid_(forest.n_leaves()), is_open_(forest.n_leaves()) {}
+
+template <class Visit>
+void Price::for_interval(const TreeGrids::Axis& axis, std::int32_t j, const Visit& visit) const {
+    const std::int32_t f = axis.feature;
+    if (forest_.has_sets[f]) {
+        for (std::int32_t i = grids_.interval_low[j]; i <= grids_.interval_high[j]; ++i)
+            if (box_->has(forest_, f, grids_.class_cell[i])) visit(grids_.class_cell[i]);
+        return;
+    }
+    const std::int32_t from = std::max(grids_.interval_low[j], box_->low[f]);
+    const std::int32_t to = std::min(grids_.interval_high[j], box_->high[f]);
+    for (std::int32_t c = from; c <= to; ++c) visit(c);
+}
 
 // share_ and axis_min_ of one axis, from mean_ and outside_.
 void Price::refresh_axis(std::int32_t a) {
@@ -60,14 +106,11 @@ void Price::refresh_axis(std::int32_t a) {
         std::fill_n(share_.begin() + axis.first_interval, axis.n_intervals, 0.0);
         return;
     }
-    const std::int32_t f = axis.feature;
-    const double* mean = state_->mean.data() + choices_->at(f, 0);
+    const double* mean = state_->mean.data() + choices_->at(axis.feature, 0);
     double smallest = kInfinity;
     for (std::int32_t j = axis.first_interval; j < axis.first_interval + axis.n_intervals; ++j) {
-        const std::int32_t a_code = std::max(grids_.interval_low[j], (*low_)[f]);
-        const std::int32_t b_code = std::min(grids_.interval_high[j], (*high_)[f]);
         double best = kInfinity;
-        for (std::int32_t c = a_code; c <= b_code; ++c) best = std::min(best, mean[c]);
+        for_interval(axis, j, [&](std::int32_t c) { best = std::min(best, mean[c]); });
         share_[j] = best - state_->outside[j];
         if (best < kInfinity) smallest = std::min(smallest, share_[j]);
     }
@@ -82,13 +125,13 @@ void Price::refresh_tree(std::int32_t tree) {
     for (std::int32_t leaf = forest_.first_leaf[root]; leaf < forest_.end_leaf[root]; ++leaf) {
         if (!is_open_[leaf]) continue;
         double sum = everywhere;
-        for (std::int32_t i = grids_.span_start[leaf]; i < grids_.span_start[leaf + 1]; ++i) {
-            const auto& span = grids_.span[i];
-            if (!state_->is_active[span.axis]) continue;
-            const double* share = share_.data() + grids_.axis[span.axis].first_interval;
-            double best = share[span.low];
-            for (std::int32_t j = span.low + 1; j <= span.high; ++j) best = std::min(best, share[j]);
-            sum += best - axis_min_[span.axis];
+        for (std::int32_t i = grids_.span_start[leaf]; i < grids_.span_start[leaf + 1];) {
+            const std::int32_t a = grids_.span[i].axis;
+            const double* share = share_.data() + grids_.axis[a].first_interval;
+            double best = kInfinity;
+            for (; i < grids_.span_start[leaf + 1] && grids_.span[i].axis == a; ++i)
+                for (std::int32_t j = grids_.span[i].low; j <= grids_.span[i].high; ++j) best = std::min(best, share[j]);
+            if (state_->is_active[a]) sum += best - axis_min_[a];
         }
         paid_[leaf] = sum;
     }
@@ -109,40 +152,22 @@ double Price::total(double lambda) const {
 
 void Price::sweep(std::int32_t f, const std::vector<double>& cost) {
     std::int32_t n_active = 0;
-    const std::int32_t base = choices_->at(f, 0), a_code = (*low_)[f], b_code = (*high_)[f];
+    const std::int32_t base = choices_->at(f, 0);
     double* mean = state_->mean.data() + base;
     for (std::int32_t a : grids_.axes_of[f]) n_active += state_->is_active[a];
     if (n_active == 0) return;
-    for (std::int32_t c = a_code; c <= b_code; ++c) mean[c] = cost[base + c];
+    for_cells(forest_, *box_, f, [&](std::int32_t c) { mean[c] = cost[base + c]; });
     for (std::int32_t a : grids_.axes_of[f]) {
         if (!state_->is_active[a]) continue;
         const auto& axis = grids_.axis[a];
         double* outside = state_->outside.data() + axis.first_interval;
-        const double* share = share_.data() + axis.first_interval;
-        std::vector<double> best(axis.n_intervals, kInfinity);
-        const std::int32_t root = forest_.tree_start[grids_.tree_of_axis[a]];
-        for (std::int32_t leaf = forest_.first_leaf[root]; leaf < forest_.end_leaf[root]; ++leaf) {
-            if (!is_open_[leaf]) continue;
-            std::int32_t from = 0, to = axis.n_intervals - 1;
-            double own = axis_min_[a];
-            for (std::int32_t i = grids_.span_start[leaf]; i < grids_.span_start[leaf + 1]; ++i)
-                if (grids_.span[i].axis == a) {
-                    from = grids_.span[i].low, to = grids_.span[i].high;
-                    own = share[from];
-                    for (std::int32_t j = from + 1; j <= to; ++j) own = std::min(own, share[j]);
-                    break;
-                }
-            const double rest = paid_[leaf] - own - state_->lambda * test_->weight[leaf];
-            for (std::int32_t j = from; j <= to; ++j) best[j] = std::min(best[j], rest);
-        }
+        best_outside(a);
         for (std::int32_t j = 0; j < axis.n_intervals; ++j) {
-            outside[j] = best[j] == kInfinity ? 0.0 : best[j];
-            const std::int32_t jl = std::max(grids_.interval_low[axis.first_interval + j], a_code);
-            const std::int32_t jh = std::min(grids_.interval_high[axis.first_interval + j], b_code);
-            for (std::int32_t c = jl; c <= jh; ++c) mean[c] += outside[j];
+            outside[j] = best_[j] == kInfinity ? 0.0 : best_[j];
+            for_interval(axis, axis.first_interval + j, [&](std::int32_t c) { mean[c] += outside[j]; });
         }
     }
-    for (std::int32_t c = a_code; c <= b_code; ++c) mean[c] /= n_active;
+    for_cells(forest_, *box_, f, [&](std::int32_t c) { mean[c] /= n_active; });
     for (std::int32_t a : grids_.axes_of[f]) {
         if (!state_->is_active[a]) continue;
         refresh_axis(a);
@@ -150,10 +175,33 @@ void Price::sweep(std::int32_t f, const std::vector<double>& cost) {
     }
 }
 
+// best_[j]: the best that an axis' tree can do outside the axis if the axis is in interval j.
+void Price::best_outside(std::int32_t a) {
+    const auto& axis = grids_.axis[a];
+    const double* share = share_.data() + axis.first_interval;
+    best_.assign(axis.n_intervals, kInfinity);
+    const std::int32_t root = forest_.tree_start[grids_.tree_of_axis[a]];
+    for (std::int32_t leaf = forest_.first_leaf[root]; leaf < forest_.end_leaf[root]; ++leaf) {
+        if (!is_open_[leaf]) continue;
+        std::int32_t begin = grids_.span_start[leaf];
+        const std::int32_t last = grids_.span_start[leaf + 1];
+        while (begin < last && grids_.span[begin].axis != a) ++begin;
+        std::int32_t end = begin;
+        double own = begin == last ? axis_min_[a] : kInfinity;
+        for (; end < last && grids_.span[end].axis == a; ++end)
+            for (std::int32_t j = grids_.span[end].low; j <= grids_.span[end].high; ++j) own = std::min(own, share[j]);
+        const double rest = paid_[leaf] - own - state_->lambda * test_->weight[leaf];
+        if (begin == last)
+            for (double& best : best_) best = std::min(best, rest);
+        for (std::int32_t i = begin; i < end; ++i)
+            for (std::int32_t j = grids_.span[i].low; j <= grids_.span[i].high; ++j) best_[j] = std::min(best_[j], rest);
+    }
+}
+
 // Equal shares among the trees whose thresholds cut the box, and a price to go with them.
 void Price::start(const std::vector<double>& cost) {
     State& state = *state_;
-    state.mean.assign(forest_.n_thresholds() + forest_.n_features, 0.0);
+    state.mean.assign(forest_.n_cells(), 0.0);
     state.outside.assign(grids_.interval_low.size(), 0.0);
     state.is_active.assign(grids_.axis.size(), 0);
     for (std::int32_t f = 0; f < forest_.n_features; ++f) {
@@ -161,12 +209,18 @@ void Price::start(const std::vector<double>& cost) {
         std::int32_t n_active = 0;
         for (std::int32_t a : grids_.axes_of[f]) {
             const auto& axis = grids_.axis[a];
-            for (std::int32_t j = axis.first_interval; j < axis.first_interval + axis.n_intervals - 1; ++j)
-                if (grids_.interval_high[j] >= (*low_)[f] && grids_.interval_high[j] < (*high_)[f]) state.is_active[a] = 1;
+            std::int32_t n_met = 0;  // intervals with a cell in the box
+            for (std::int32_t j = axis.first_interval; j < axis.first_interval + axis.n_intervals && n_met < 2; ++j) {
+                bool is_met = false;
+                for_interval(axis, j, [&](std::int32_t) { is_met = true; });
+                n_met += is_met;
+            }
+            state.is_active[a] = n_met >= 2;
             n_active += state.is_active[a];
         }
         const std::int32_t base = choices_->at(f, 0);
-        for (std::int32_t c = (*low_)[f]; c <= (*high_)[f] && n_active; ++c) state.mean[base + c] = cost[base + c] / n_active;
+        if (n_active > 0)
+            for_cells(forest_, *box_, f, [&](std::int32_t c) { state.mean[base + c] = cost[base + c] / n_active; });
     }
 }
 
@@ -188,13 +242,11 @@ void Price::search_price(double from, double to, int steps) {
     if (std::max(f1, f2) > total(state_->lambda)) state_->lambda = std::exp(f1 > f2 ? x1 : x2);
 }
 
-double Price::bound(const Choices& choices, const std::vector<double>& cost, const std::vector<std::int32_t>& low,
-                    const std::vector<std::int32_t>& high, const ScoreTest& test, double limit, int sweeps, State& state,
-                    const std::function<bool()>& is_late) {
+double Price::bound(const Choices& choices, const std::vector<double>& cost, const Box& box, const ScoreTest& test,
+                    double limit, int sweeps, State& state, const std::function<bool()>& is_late) {
     choices_ = &choices;
     test_ = &test;
-    low_ = &low;
-    high_ = &high;
+    box_ = &box;
     state_ = &state;
     const std::int32_t d = forest_.n_features;
     const bool is_new = state.lambda <= 0.0;
@@ -204,17 +256,18 @@ double Price::bound(const Choices& choices, const std::vector<double>& cost, con
         if (choices.home[f] == kMissing) continue;
         const auto& axes = grids_.axes_of[f];
         if (std::none_of(axes.begin(), axes.end(), [&](std::int32_t a) { return state.is_active[a]; }))
-            free_cost_ += cost[choices.at(f, std::clamp(choices.home[f], low[f], high[f]))];
+            free_cost_ += cost[choices.at(f, forest_.has_sets[f] ? choices.closest(f, box)
+                                                                 : std::clamp(choices.home[f], box.low[f], box.high[f]))];
     }
     for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf)
-        is_open_[leaf] = choices.is_reachable(boxes_, leaf, low.data(), high.data());
+        is_open_[leaf] = choices.is_reachable(boxes_, leaf, box);
     for (std::int32_t a = 0; a < static_cast<std::int32_t>(grids_.axis.size()); ++a) refresh_axis(a);
     for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) refresh_tree(tree);
     if (is_new) {
         double size = 0.0, weight = 0.0;
         for (std::int32_t f = 0; f < d; ++f)
             if (choices.home[f] != kMissing)
-                size = std::max({size, cost[choices.at(f, low[f])], cost[choices.at(f, high[f])]});
+                for_cells(forest_, box, f, [&](std::int32_t c) { size = std::max(size, cost[choices.at(f, c)]); });
         for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf) weight = std::max(weight, std::abs(test.weight[leaf]));
         if (!(size > 0.0) || !(weight > 0.0) || !std::isfinite(size)) return 0.0;
         state.lambda = size / weight;

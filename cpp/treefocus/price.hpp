@@ -18,22 +18,30 @@
 
 namespace treefocus {
 
-// A tree's own view of the grid: for each feature it uses, the intervals between its own thresholds.
+// A tree's own view of the grid: for each feature it uses, the intervals between its own thresholds. Where it splits by
+// sets, an interval is a class of cells that it does not tell apart.
 struct TreeGrids {
     explicit TreeGrids(const Forest& forest, const LeafBoxes& boxes);
     struct Axis {
         std::int32_t feature, first_interval, n_intervals;   // intervals are numbered over the whole forest
     };
     struct Span {
-        std::int32_t axis, low, high;                        // a leaf's intervals on one of its tree's axes
+        std::int32_t axis, low, high;                        // a run of a leaf's intervals on one of its tree's axes
     };
     std::vector<std::int32_t> axis_start;                    // (n_trees + 1,)
     std::vector<Axis> axis;
-    std::vector<std::int32_t> interval_low, interval_high;   // (n_intervals,) codes
-    std::vector<std::int32_t> span_start;                    // (n_leaves + 1,)
+    std::vector<std::int32_t> interval_low, interval_high;   // (n_intervals,) codes, or positions in class_cell
+    std::vector<std::int32_t> class_cell;                    // the cells of classes, one class after another
+    std::vector<std::int32_t> span_start;                    // (n_leaves + 1,) a leaf's runs, those of an axis together
     std::vector<Span> span;
     std::vector<std::vector<std::int32_t>> axes_of;          // per feature: the axes on it
     std::vector<std::int32_t> tree_of_axis;
+
+private:
+    void add_axis(const Forest& forest, std::int32_t tree, std::int32_t f);
+    void add_ranges(const Forest& forest, std::int32_t tree, std::int32_t f);
+    void add_classes(const Forest& forest, std::int32_t tree, std::int32_t f);
+    void add_spans(const Forest& forest, const LeafBoxes& boxes, const Side& side, std::int32_t axis);
 };
 
 class Price {
@@ -43,17 +51,16 @@ public:
     // Price and shares. They hold for the box they were computed for and for every box inside it.
     struct State {
         double lambda = 0.0;               // 0: none yet
-        std::vector<double> mean;          // (n_thresholds + d,) q(c) / n
+        std::vector<double> mean;          // (n_cells,) q(c) / n
         std::vector<double> outside;       // (n_intervals,) r_m
         std::vector<std::uint8_t> is_active;   // (n_axes,) axes that pay a share
     };
 
-    // The bound for a box: codes low..high per feature, cost(f, c) the additive cost of each cell (n_thresholds + d,).
+    // The bound for a box; cost (n_cells,) is the additive cost of each cell.
     // Starts from the state of a box around it, or of none, and leaves the improved one in `state`. Stops early once
     // the bound reaches `limit`, or when it is late.
-    double bound(const Choices& choices, const std::vector<double>& cost, const std::vector<std::int32_t>& low,
-                 const std::vector<std::int32_t>& high, const ScoreTest& test, double limit, int sweeps, State& state,
-                 const std::function<bool()>& is_late);
+    double bound(const Choices& choices, const std::vector<double>& cost, const Box& box, const ScoreTest& test,
+                 double limit, int sweeps, State& state, const std::function<bool()>& is_late);
 
     // The same bound as a test for boxes inside the last one: an answer cheaper than limit has
     // sum of weight >= constant() - limit.
@@ -61,24 +68,29 @@ public:
     double constant() const { return constant_; }
 
 private:
+    // Calls visit(code) for the cells of an interval that are in the box.
+    template <class Visit>
+    void for_interval(const TreeGrids::Axis& axis, std::int32_t interval, const Visit& visit) const;
     double total(double lambda) const;
     void start(const std::vector<double>& cost);
     void search_price(double from, double to, int steps);
     void refresh_axis(std::int32_t axis);
     void refresh_tree(std::int32_t tree);
     void sweep(std::int32_t f, const std::vector<double>& cost);
+    void best_outside(std::int32_t axis);
 
     const Forest& forest_;
     const LeafBoxes& boxes_;
     const TreeGrids& grids_;
     const Choices* choices_ = nullptr;
     const ScoreTest* test_ = nullptr;
-    const std::vector<std::int32_t>*low_ = nullptr, *high_ = nullptr;
+    const Box* box_ = nullptr;
     State* state_ = nullptr;
     double constant_ = 0.0, free_cost_ = 0.0;
     std::vector<double> share_;        // (n_intervals,) min over the interval's cells of the share
     std::vector<double> axis_min_;     // (n_axes,) min over its intervals
     std::vector<double> paid_;         // (n_leaves,) sum of shares
+    std::vector<double> best_;
     std::vector<std::uint8_t> is_open_;   // (n_leaves,) reachable
 };
 

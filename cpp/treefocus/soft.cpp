@@ -91,7 +91,7 @@ SoftBlock::SoftBlock(const Forest& forest, const SoftForest& soft)
     part_.resize(static_cast<std::size_t>(n_columns_) * z.size());
     pull_.resize(n_slots);
     for (std::int32_t f = 0; f < forest.n_features; ++f) {
-        if (forest.start[f] == forest.start[f + 1]) continue;
+        if (forest.start[f] == forest.start[f + 1] || forest.has_sets[f]) continue;
         const double first = soft.threshold[forest.start[f]], last = soft.threshold[forest.start[f + 1] - 1];
         centre_[f] = 0.5 * (first + last);
         is_wide_[f] = !(soft.sigma * (last - first) < 600.0);
@@ -104,6 +104,15 @@ void SoftBlock::activate() {
     for (std::int32_t f = 0; f < forest_.n_features; ++f) {
         const std::int32_t a = forest_.slot_start[f], b = forest_.slot_start[f + 1];
         const double* own = &z[f * kLanes];
+        if (forest_.has_sets[f]) {  // routed as the model routes it; 0 or 1 has no slope
+            const double *from = soft_.threshold + forest_.start[f], *to = soft_.threshold + forest_.start[f + 1];
+            for (int l = 0; l < kLanes; ++l) {
+                const std::int32_t code = std::isnan(own[l]) ? forest_.n_codes(f) - 1
+                                                             : static_cast<std::int32_t>(std::lower_bound(from, to, own[l]) - from);
+                for (std::int32_t s = a; s < b; ++s) left_[s * kLanes + l] = forest_.set_has(forest_.slot_split[s], code);
+            }
+            continue;
+        }
         if (is_wide_[f]) {
             for (std::int32_t s = a; s < b; ++s)
                 for (int l = 0; l < kLanes; ++l)

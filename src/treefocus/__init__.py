@@ -6,7 +6,7 @@ from typing import Any
 
 from treefocus.adapters import load_forest
 from treefocus.certificate import verify
-from treefocus.constraints import Decreasing, Fixed, Increasing, Range
+from treefocus.constraints import Decreasing, Fixed, Increasing, MayBeMissing, Range
 from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
 from treefocus.explainer import Explainer, explain
@@ -14,6 +14,7 @@ from treefocus.explanation import Change, Explanation, Explanations
 from treefocus.forest import Forest
 from treefocus.schema import Feature, Schema
 from treefocus.search import Auto, Dace, Exact, FeatureTweaking, Focus, RandomPerturbation, Status
+from treefocus.targets import Interval, Probability, Score
 
 
 def __getattr__(name: str) -> Any:
@@ -25,8 +26,40 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Auto", "Change", "Chebyshev", "Cosine", "Dace", "Decreasing", "Distance", "Euclidean", "Exact", "Explainer",
-    "Explanation", "Explanations", "Feature", "FeatureTweaking", "FewestFeatures", "Fixed", "Focus", "Forest",
-    "Increasing", "InvalidInput", "Mahalanobis", "Manhattan", "ModelMismatch", "RandomPerturbation", "Range",
-    "Schema", "Status", "TreefocusError", "UnsupportedModel", "explain", "load_forest", "verify",
+    "Auto",
+    "Change",
+    "Chebyshev",
+    "Cosine",
+    "Dace",
+    "Decreasing",
+    "Distance",
+    "Euclidean",
+    "Exact",
+    "Explainer",
+    "Explanation",
+    "Explanations",
+    "Feature",
+    "FeatureTweaking",
+    "FewestFeatures",
+    "Fixed",
+    "Focus",
+    "Forest",
+    "Increasing",
+    "Interval",
+    "InvalidInput",
+    "Mahalanobis",
+    "Manhattan",
+    "MayBeMissing",
+    "ModelMismatch",
+    "Probability",
+    "RandomPerturbation",
+    "Range",
+    "Schema",
+    "Score",
+    "Status",
+    "TreefocusError",
+    "UnsupportedModel",
+    "explain",
+    "load_forest",
+    "verify",
 ]  # fmt: skip

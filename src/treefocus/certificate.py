@@ -32,12 +32,13 @@ from treefocus.distances import (
 )
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats, Forest
-from treefocus.kernels.inputs import Batch, Metric
+from treefocus.kernels.inputs import Batch, Choices, Metric
 from treefocus.problem import Problem
 from treefocus.search.base import Incumbent, Limits, Run, Status
 from treefocus.search.exact import Exact
+from treefocus.targets import variant
 
-FORMAT = "treefocus-certificate-1"
+FORMAT = "treefocus-certificate-2"
 _TOLERANCE = 1e-9
 
 
@@ -80,13 +81,15 @@ def certify(
     record: dict[str, Any] = {
         "format": FORMAT,
         "version": version("treefocus"),
-        "forest": fingerprint(problem.forest),
+        "forest": fingerprint(problem.model),
+        "question": _question_record(problem),
         "row": _numbers(batch.rows[0]),
         "low": _numbers(batch.low[0]),
         "high": _numbers(batch.high[0]),
         "offset": _numbers(batch.offset),
         "scale": _numbers(batch.scale),
         "grain": batch.grain.tolist(),
+        "choices": _choices_record(batch.choices),
         "leave": int(batch.origin[0]),
         "reach": int(batch.target[0]),
         "distance_function": _distance_record(problem.distance),
@@ -120,8 +123,11 @@ def verify(
         distance = None if certificate["distance"] is None else float(certificate["distance"])
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
-    said = int(kernels.predict(forest, problem.batch.rows)[0])
-    checks.append(Check(f"the model predicts {forest.classes[said]!s} for the row", said == problem.batch.origin[0]))
+    said = int(kernels.predict(problem.forest, problem.batch.rows)[0])
+    told = f"the model predicts {forest.classes[said]!s} for the row"
+    if problem.forest.decision != forest.decision:
+        told = f"the row is {'' if said else 'not '}where the question leads"
+    checks.append(Check(told, said == problem.batch.origin[0]))
     if point is not None and distance is not None:
         checks += _check_point(problem, point, distance, bound, status)
     if reprove:
@@ -144,6 +150,8 @@ def fingerprint(forest: Forest) -> str:
         forest.input_dtype, forest.score_dtype,
     )  # fmt: skip
     digest.update(repr(rest).encode())
+    if forest.categories is not None:
+        digest.update(json.dumps(forest.categories.to_record(), default=str).encode())
     return digest.hexdigest()
 
 
@@ -178,6 +186,42 @@ def _prove_again(
     return Check(f"proven again: nothing is closer than {bound:.9g} (proved up to {proven:.9g})", holds)
 
 
+def _question_record(problem: Problem) -> dict[str, Any]:
+    """What the forest that decides has other than the model's own."""
+    asked, model = problem.forest, problem.model
+    names = ("decision", "cut", "cut_high", "favoured")
+    record = {name: getattr(asked, name) for name in names if getattr(asked, name) != getattr(model, name)}
+    if asked.missing_is_choice is not None:
+        record["missing_is_choice"] = asked.missing_is_choice.tolist()
+    return record
+
+
+def _question(record: dict[str, Any], forest: Forest) -> Forest:
+    names = ("decision", "cut", "cut_high", "favoured")
+    changes: dict[str, Any] = {name: record[name] for name in names if name in record}
+    if "decision" in changes or "cut" in changes:
+        changes["classes"] = np.array([False, True])
+    if "missing_is_choice" in record:
+        changes["missing_is_choice"] = np.array(record["missing_is_choice"], bool)
+    return variant(forest, **changes)
+
+
+def _choices_record(choices: Choices) -> dict[str, Any]:
+    names = ("column", "is_category", "start")
+    cells = {name: _numbers(getattr(choices, name)[0]) for name in ("value", "delta")}
+    return {name: getattr(choices, name).tolist() for name in names} | cells
+
+
+def _choices(record: dict[str, Any]) -> Choices:
+    return Choices(
+        np.array(record["column"], np.intp),
+        np.array(record["is_category"], bool),
+        np.array(record["start"], np.intp),
+        _floats(record["value"])[None, :],
+        _floats(record["delta"])[None, :],
+    )
+
+
 def _problem(record: dict[str, Any], forest: Forest) -> Problem:
     row, low, high = (_floats(record[key])[None, :] for key in ("row", "low", "high"))
     batch = Batch(
@@ -189,11 +233,13 @@ def _problem(record: dict[str, Any], forest: Forest) -> Problem:
         grain=np.array(record["grain"], np.int8),
         origin=np.array([record["leave"]], np.int32),
         target=np.array([record["reach"]], np.int32),
-        first=np.clip(row, low, np.maximum(low, high)),
+        first=row,
+        choices=_choices(record["choices"]),
     )
     if batch.rows.shape[1] != forest.n_features:
         reject("The certificate's row", f"{forest.n_features} numbers", batch.rows.shape[1])
-    return Problem(forest, batch, _distance(record["distance_function"], forest.n_features))
+    asked = _question(record["question"], forest)
+    return Problem(asked, batch, _distance(record["distance_function"], forest.n_features), model=forest)
 
 
 _PARTS: dict[int, type[Any]] = {L1: Manhattan, L2: Euclidean, LINF: Chebyshev, L0: FewestFeatures}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.errors import reject
-from treefocus.forest import Floats
+from treefocus.forest import Bools, Floats
 from treefocus.schema import Schema
 
 
@@ -20,7 +20,13 @@ class Constraint(ABC):
 
     @abstractmethod
     def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:
-        """Narrow the boxes [low, high] of the rows in place; all (n_rows, n_features), in the user's units."""
+        """Narrow the boxes [low, high] of the rows in place; all (n_rows, n_features), in the user's units.
+
+        A category is its number. NaN as a bound leaves nothing but a missing value.
+        """
+
+    def allow_missing(self, may_be_missing: Bools, schema: Schema) -> None:  # noqa: B027
+        """Mark, in place, the columns (n_features,) whose values may become missing."""
 
 
 class _OfColumns(Constraint):
@@ -70,6 +76,17 @@ class Decreasing(_OfColumns):
         for column in self.columns:
             j = schema.index(column)
             high[:, j] = np.minimum(high[:, j], rows[:, j])
+
+
+class MayBeMissing(_OfColumns):
+    """These columns may become missing, where the model takes that: `MayBeMissing("phone")`."""
+
+    def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:
+        """Nothing to narrow."""
+
+    def allow_missing(self, may_be_missing: Bools, schema: Schema) -> None:  # noqa: D102
+        for column in self.columns:
+            may_be_missing[schema.index(column)] = True
 
 
 @dataclass(frozen=True)

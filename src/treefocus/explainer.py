@@ -23,7 +23,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
 from treefocus.forest import Bools, Floats
 from treefocus.grid import readable
-from treefocus.problem import Examples, Problem, Space
+from treefocus.problem import Problem, Space
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
@@ -70,9 +70,7 @@ class Explainer:
         self._integer = np.array([feature.kind == "integer" for feature in self.schema.features])
         if table is not None:
             self._integer |= table.grain == INTEGER
-        self._examples = (
-            None if known is None else Examples.of(self.forest, _spread_out(known[~np.isnan(known).any(axis=1)]))
-        )
+        self._examples = None if known is None else _spread_out(known[~np.isnan(known).any(axis=1)])
 
     def explain(
         self,
@@ -137,7 +135,7 @@ class Explainer:
         reasons = dict.fromkeys(np.flatnonzero(already).tolist(), "the row has the wanted answer already")
         names = self.schema.names
         for i in np.flatnonzero(contradicted):
-            columns = [names[j] for j in np.flatnonzero(problem.batch.low[i] > problem.batch.high[i])]
+            columns = [names[j] for j in np.flatnonzero(~problem.has_value[i])]
             reasons[int(i)] = f"the constraints and bounds together allow no value of {', '.join(columns)}"
         for i in np.flatnonzero(~is_readable):
             columns = [f"{names[j]} = {_written(table, int(i), int(j))}" for j in np.flatnonzero(~is_read[i])]
@@ -174,7 +172,7 @@ class Explainer:
             schema=self.schema,
             points=outcome.points,
             shown=shortest_in_cell(problem, outcome.points),
-            parts=(outcome.points - problem.batch.rows) / problem.batch.scale,
+            parts=problem.batch.changes(outcome.points),
             predicted=before,
             outcome=after,
             found=outcome,

@@ -19,15 +19,17 @@ def shortest_in_cell(problem: Problem, points: Floats) -> Floats:
     """(n_rows, n_features) the points, every changed value as short as its cell, its box and its grain allow."""
     batch, forest = problem.batch, problem.forest
     grid = kernels.grid_of(forest)
-    i, j = np.nonzero((points != batch.rows) & ~np.isnan(points) & (batch.grain != INTEGER))
-    cell = grid.start[j] + j + grid.encode(forest, points)[i, j]
+    is_number = np.ones(points.shape[1], bool)
+    is_number[batch.choices.column[batch.choices.is_category]] = False
+    i, j = np.nonzero((points != batch.rows) & ~np.isnan(points) & (batch.grain != INTEGER) & is_number)
+    cell = grid.cell_start[j] + grid.encode(forest, points)[i, j]
     value = points[i, j]
     shown = points.copy()
     shown[i, j] = shortest(
         value,
         low=np.maximum(grid.low[cell], batch.low[i, j]),
         high=np.minimum(grid.high[cell], batch.high[i, j]),
-        tolerance=_TOLERANCE * np.abs(value - batch.rows[i, j]),
+        tolerance=_TOLERANCE * np.abs(value - np.nan_to_num(batch.rows[i, j])),
         is_float32=batch.grain[j] == FLOAT32,
     )
     return shown

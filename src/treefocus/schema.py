@@ -9,9 +9,21 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from treefocus.errors import InvalidInput, reject
+from treefocus.forest import Floats
+from treefocus.grid import floor_to
 
 ANY_FLOAT, FLOAT32, INTEGER = 0, 1, 2  # grains: which values a column can hold
+
+
+def snapped_down(values: Floats, grain: int | NDArray[np.int8]) -> Floats:
+    """The largest value that a column of that grain can hold, not above the given one."""
+    single = np.where(grain == FLOAT32, floor_to(values, "float32"), values)
+    return np.where(grain == INTEGER, np.floor(values), single)
+
 
 Kind = Literal["continuous", "integer"]
 _KINDS = ("continuous", "integer")

@@ -134,7 +134,7 @@ def _problem(model: Path, data: Path, train: Path | None, distance: str, ignore:
 
     from treefocus.adapters import load_forest
     from treefocus.distances import as_distance
-    from treefocus.problem import Examples, Problem, Space
+    from treefocus.problem import Problem, Space
     from treefocus.schema import Schema
     from treefocus.tables import read_table
 
@@ -155,7 +155,7 @@ def _problem(model: Path, data: Path, train: Path | None, distance: str, ignore:
         schema=Schema.of_names(asked.names or [f"feature {j}" for j in range(forest.n_features)]),
         grain=known.grain,
         target=None,
-        examples=Examples.of(forest, examples),
+        examples=examples,
     )
 
 

@@ -28,7 +28,7 @@ from treefocus.evaluation import datasets
 from treefocus.evaluation.metrics import compare, fidelity, mean_distance, summarise
 from treefocus.evaluation.paper import BY_ID, EPSILONS, ITERATIONS, LAMBDAS, SETTINGS, SOFT_TREES, Setting
 from treefocus.forest import Floats, Forest
-from treefocus.problem import Examples, Problem, Space
+from treefocus.problem import Problem, Space
 from treefocus.schema import Schema
 from treefocus.search.auto import seeded
 from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy
@@ -107,7 +107,7 @@ def ask(setting: Setting, forest: Forest, split: datasets.Split) -> Problem:
         schema=Schema.of_names(split.feature_names),
         grain=np.zeros(n_features, np.int8),
         target=None,
-        examples=Examples.of(forest, split.X_train),
+        examples=split.X_train,
     )
 
 

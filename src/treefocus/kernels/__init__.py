@@ -24,7 +24,8 @@ __all__ = [
     "hard_scores", "n_threads", "polish", "predict", "soft_loss",
 ]  # fmt: skip
 
-_DECISION = {"argmax": 0, "above": 1, "at_least": 2}
+_DECISION = {"argmax": 0, "above": 1, "at_least": 2, "between": 3, "likely": 4, "value": 1}  # a value: never decided
+_LINK = {"identity": 0, "sigmoid": 1, "softmax": 2, "exp": 3}
 _grids: WeakKeyDictionary[Forest, Grid] = WeakKeyDictionary()
 _compiled: WeakKeyDictionary[Forest, _core.Forest] = WeakKeyDictionary()
 
@@ -63,10 +64,17 @@ def compiled(forest: Forest) -> _core.Forest:
             forest.base_score,
             grid.start,
             grid.threshold,
+            grid.cell_start,
+            grid.has_sets.view(np.uint8),
+            grid.set_of_node,
+            grid.sets,
             forest.n_classes,
             forest.divisor,
-            forest.cut,
             _DECISION[forest.decision],
+            forest.cut,
+            forest.cut_high,
+            forest.favoured,
+            _LINK[forest.link],
             forest.input_dtype == "float32",
             forest.score_dtype == "float32",
         )
@@ -114,8 +122,7 @@ def descend(
     _core.descend(
         compiled(forest), soft.threshold, soft.value, soft.n_trees, soft.sigma, soft.tau, soft.use_softmax,
         int(distance.metric), distance.weight, distance.inverse, descent.beta, descent.alpha, descent.iterations,
-        descent.gradient_scale, batch.rows, batch.low, batch.high, batch.offset, batch.scale, batch.grain,
-        batch.origin, batch.target, batch.first, best, best_distance, trace, n_threads(n_jobs), progress,
+        descent.gradient_scale, _held(batch), best, best_distance, trace, n_threads(n_jobs), progress,
     )  # fmt: skip
     return best, best_distance
 
@@ -165,8 +172,7 @@ def exact(
         _core.exact(
             compiled(forest), grid.low, grid.high, norms,
             int(coupled.metric), coupled.weight, coupled.inverse, seconds, node_limit, memory,
-            batch.rows, batch.low, batch.high, batch.offset, batch.scale, batch.grain, batch.origin, batch.target,
-            points, distances, bound, proof, boxes, n_threads(n_jobs), progress,
+            _held(batch), points, distances, bound, proof, boxes, n_threads(n_jobs), progress,
         )  # fmt: skip
     except KeyboardInterrupt:  # what is done is kept
         is_interrupted = True
@@ -180,10 +186,18 @@ def polish(
     points = points.copy()
     grid = grid_of(forest)
     _core.polish(
-        compiled(forest), grid.low, grid.high, norms.weights, batch.rows, batch.low, batch.high, batch.offset,
-        batch.scale, batch.grain, batch.origin, batch.target, with_trades, points, n_threads(n_jobs), None,
+        compiled(forest), grid.low, grid.high, norms.weights, _held(batch), with_trades, points,
+        n_threads(n_jobs), None,
     )  # fmt: skip
     return points
+
+
+def _held(batch: Batch) -> _core.Batch:
+    """The batch as the core holds it."""
+    return _core.Batch(
+        batch.rows, batch.low, batch.high, batch.offset, batch.scale, batch.grain, batch.origin, batch.target,
+        batch.first, batch.choices.value, batch.choices.delta,
+    )  # fmt: skip
 
 
 def _floats(values: Floats) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -66,6 +66,47 @@ class Descent:
 
 
 @dataclass(frozen=True, eq=False)
+class Choices:
+    """Columns whose values are chosen cell by cell: categories, and numbers that may be or become missing.
+
+    The last two cells of a categorical column are an unseen category and a missing one; the last of a numeric column
+    is a missing value.
+    """
+
+    column: NDArray[np.intp]  # (n_columns,)
+    is_category: NDArray[np.bool_]  # (n_columns,) else numeric
+    start: NDArray[np.intp]  # (n_columns + 1,) where a column's cells begin
+    value: Floats  # (n_rows, n_cells) what stands for the cell, NaN for a missing value
+    delta: Floats  # (n_rows, n_cells) how far it is in the space in which distance is measured, infinity: not allowed
+
+    @classmethod
+    def none(cls, n_rows: int) -> Choices:
+        """For batches of plain numbers."""
+        no_cells = np.empty((n_rows, 0))
+        no_columns = np.empty(0, np.intp)
+        return cls(no_columns, np.empty(0, bool), np.zeros(1, np.intp), no_cells, no_cells)
+
+    def is_allowed(self, points: Floats) -> NDArray[np.bool_]:
+        """(n_rows,) whether every category, and every missing value, is one that may be chosen."""
+        allowed = np.ones(len(points), bool)
+        for i, column in enumerate(self.column):
+            missing = self.start[i + 1] - 1
+            value = points[:, column]
+            cell = np.where(
+                np.isnan(value), missing, self.start[i] + np.nan_to_num(value) if self.is_category[i] else -1
+            )
+            is_cell = (cell >= self.start[i]) & (cell <= missing) & (cell == np.rint(cell))
+            delta = self.delta[np.arange(len(points)), np.where(is_cell, cell, 0).astype(np.intp)]
+            is_number = ~np.isnan(value) & ~self.is_category[i]  # the box decides
+            allowed &= is_number | (is_cell & np.isfinite(delta))
+        return allowed
+
+    def subset(self, chosen: NDArray[np.intp]) -> Choices:
+        """The same for some of the rows."""
+        return replace(self, value=self.value[chosen], delta=self.delta[chosen])
+
+
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Rows to move, the boxes they may move in, and what counts as flipped."""
 
@@ -78,6 +119,7 @@ class Batch:
     origin: Ints  # (n_rows,) the class to leave
     target: Ints  # (n_rows,) the class to reach, -1 for any other
     first: Floats  # (n_rows, n_features) where to start
+    choices: Choices
 
     def is_flipped(self, predicted: Ints) -> NDArray[np.bool_]:
         """(n_rows,) whether these predictions are what is asked for."""
@@ -86,12 +128,31 @@ class Batch:
     def is_allowed(self, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether every value lies in its box."""
         inside = (points >= self.low) & (points <= self.high)
-        unchanged_missing = np.isnan(points) & np.isnan(self.rows)
-        return np.asarray((inside | unchanged_missing).all(axis=1))
+        inside |= np.isnan(points) & np.isnan(self.rows)
+        column = self.choices.column
+        inside[..., column] |= np.isnan(points[..., column]) | self.choices.is_category
+        return np.asarray(inside.all(axis=1) & self.choices.is_allowed(points))
 
     def is_on_grain(self, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether every changed value is one that its column can hold."""
         return np.asarray(((self.snapped(points) == points) | np.isnan(points)).all(axis=1))
+
+    def changes(self, points: Floats) -> Floats:
+        """(n_rows, n_features) how far each value moved, in the space in which distance is measured, with its sign.
+
+        Another category, and a value that becomes known or unknown, count as a change of 1.
+        """
+        moved = (points - self.rows) / self.scale
+        column = self.choices.column
+        before, after = self.rows[..., column], points[..., column]
+        is_number = ~np.isnan(before) & ~np.isnan(after) & ~self.choices.is_category
+        is_other = (before != after) & ~(np.isnan(before) & np.isnan(after))
+        moved[..., column] = np.where(is_number, moved[..., column], is_other)
+        return np.asarray(moved)
+
+    def changes_of(self, row: int, points: Floats) -> Floats:
+        """(n_points, n_features) the same for several points of one row."""
+        return self.subset(np.full(len(points), row)).changes(points)
 
     def to_z(self, points: Floats) -> Floats:
         """The points in the space in which distance is measured; an unchanged value stays exactly where it was."""
@@ -111,11 +172,13 @@ class Batch:
         with np.errstate(over="ignore"):
             on_grain = np.where(self.grain == FLOAT32, points.astype(np.float32).astype(np.float64), points)
         on_grain = np.where(self.grain == INTEGER, np.rint(points), on_grain)
-        return np.where(points == self.rows, points, np.clip(on_grain, self.low, self.high))
+        kept = points == self.rows
+        kept[..., self.choices.column] |= self.choices.is_category
+        return np.where(kept, points, np.clip(on_grain, self.low, self.high))
 
     def subset(self, chosen: NDArray[np.intp]) -> Batch:
         """The same question for some of the rows."""
         return Batch(
             self.rows[chosen], self.low[chosen], self.high[chosen], self.offset, self.scale, self.grain,
-            self.origin[chosen], self.target[chosen], self.first[chosen],
+            self.origin[chosen], self.target[chosen], self.first[chosen], self.choices.subset(chosen),
         )  # fmt: skip

@@ -136,6 +136,24 @@ def soft_loss(forest: Forest, soft: SoftForest, z: Floats, label: Ints, sign: In
     return np.where(sign > 0, probability, 1.0 - probability), np.where(sign > 0, 1.0, -1.0)[:, None] * gradient
 
 
+def wished(forest: Forest, batch: Batch) -> tuple[Ints, Int8s]:
+    """(n_rows,) the class the soft forest is to reach (sign -1) or to leave (sign 1).
+
+    Into an interval, or out of it, a score goes up or down.
+    """
+    has_target = batch.target >= 0
+    label = np.where(has_target, batch.target, batch.origin)
+    sign = np.where(has_target, -1, 1)
+    if forest.decision in ("between", "likely"):
+        is_wanted = np.where(has_target, batch.target == 1, batch.origin == 0)
+        label = np.full_like(label, 1 if forest.decision == "between" else forest.favoured)
+        sign = np.where(is_wanted, -1, 1)
+        if forest.decision == "between":
+            is_low = hard_scores(forest, batch.first)[:, 0] < forest.cut
+            sign = np.where(is_low == is_wanted, -1, 1)
+    return label.astype(np.int32), sign.astype(np.int8)
+
+
 def descend(
     forest: Forest,
     soft: SoftForest,
@@ -154,17 +172,22 @@ def descend(
     """
     start = batch.start
     y = batch.to_z(batch.first)
+    still = batch.choices.column  # these stay where they start, and cost nothing while the others move
+    start[:, still] = y[:, still] = (batch.first[:, still] - batch.offset[still]) / batch.scale[still]
     mean, square = np.zeros_like(y), np.zeros_like(y)
     best = np.full_like(y, np.nan)
     best_distance = np.full(len(y), np.inf)
-    label = np.where(batch.target >= 0, batch.target, batch.origin).astype(np.int32)
-    sign = np.where(batch.target >= 0, -1, 1).astype(np.int8)
+    label, sign = wished(forest, batch)
     moves = ~np.isnan(y)
+    moves[:, still] = False
 
     def look() -> NDArray[np.bool_]:
         points = batch.snapped(batch.from_z(y))
+        points[:, still] = batch.first[:, still]
         flipped = batch.is_flipped(predict(forest, points))
-        now = distance.value(start, batch.to_z(points))
+        seen = batch.to_z(points)
+        seen[:, still] = start[:, still]
+        now = distance.value(start, seen)
         closer = flipped & (now < best_distance)
         best[closer], best_distance[closer] = points[closer], now[closer]
         return flipped

@@ -11,8 +11,8 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.errors import reject
-from treefocus.forest import Bools, Floats
+from treefocus.errors import InvalidInput, reject
+from treefocus.forest import Bools, Floats, Forest
 from treefocus.problem import Problem
 
 Progress = Callable[[int], None]
@@ -155,6 +155,12 @@ class Incumbent:
     def missing(self) -> NDArray[np.intp]:
         """The rows without a point."""
         return np.flatnonzero(~np.isfinite(self.distance))
+
+
+def require_numbers(forest: Forest, method: str) -> None:
+    """Refuse a forest that splits on categories, for a method that was made for thresholds."""
+    if forest.categories is not None:
+        raise InvalidInput(f"{method} knows splits on numbers only, and the {forest.source} splits on categories.")
 
 
 def check_positive(owner: object, *names: str) -> None:

@@ -37,7 +37,8 @@ from treefocus.grid import Grid, floor_to, next_above
 from treefocus.kernels.inputs import Batch
 from treefocus.problem import Problem
 from treefocus.schema import INTEGER
-from treefocus.search.base import Outcome, Run, Strategy, check_positive
+from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
+from treefocus.targets import variant
 
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
@@ -69,9 +70,13 @@ class Dace(Strategy):
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """One program a row and wanted class, the closest answer of a row's programs kept."""
-        if problem.examples is None:
+        examples = problem.examples
+        if examples is None:
             raise InvalidInput("Dace needs data=: the training rows, for its covariance and its outlier factor.")
-        trees = _Trees(problem.forest, finer_grid(problem.forest, problem.examples.rows, self.steps))
+        require_numbers(problem.forest, "Dace")
+        if problem.forest.missing_is_choice is not None:  # rows with missing values get no answer here
+            problem = replace(problem, forest=variant(problem.forest, missing_is_choice=None))
+        trees = _Trees(problem.forest, finer_grid(problem.forest, examples.rows, self.steps))
         costs = _Costs.of(problem, self.lambda_, self.examples, run.seed)
         seconds = self.time_limit if run.time_limit is None else min(self.time_limit, run.time_limit)
         points = np.full_like(problem.batch.rows, np.nan)

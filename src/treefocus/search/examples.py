@@ -18,12 +18,14 @@ def nearest_examples(problem: Problem) -> Floats:
         return points
     examples, answer = problem.examples.rows, problem.examples.answer
     candidates = np.repeat(points[None], _TRIES, axis=0)
+    chosen = batch.choices.column[batch.choices.is_category]
     for i in range(len(points)):
         wanted = answer == batch.target[i] if batch.target[i] >= 0 else answer != batch.origin[i]
         if not wanted.any():
             continue
         inside = np.clip(examples[wanted], batch.low[i], batch.high[i])
-        away = np.nansum(np.abs((inside - batch.rows[i]) / batch.scale), axis=1)
+        inside[:, chosen] = examples[wanted][:, chosen]
+        away = np.nansum(np.abs(batch.changes_of(i, inside)), axis=1)
         n_tries = min(_TRIES, len(away))
         nearest = np.argpartition(away, n_tries - 1)[:n_tries]
         candidates[:n_tries, i] = inside[nearest[np.lexsort((nearest, away[nearest]))]]

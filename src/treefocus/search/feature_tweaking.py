@@ -21,7 +21,7 @@ from treefocus.errors import InvalidInput
 from treefocus.forest import Bools, Floats, Forest, Ints
 from treefocus.grid import as_input
 from treefocus.problem import Problem
-from treefocus.search.base import Outcome, Run, Strategy, check_positive
+from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
 from treefocus.search.candidates import closest_valid
 
 
@@ -62,6 +62,7 @@ class Paths:
             raise InvalidInput(
                 f"FeatureTweaking needs trees that vote for a class; those of {forest.source} add to a score."
             )
+        require_numbers(forest, "FeatureTweaking")
         parent = np.full(len(forest.left), -1)
         inner = np.flatnonzero(forest.left >= 0)
         parent[forest.left[inner]] = inner
