@@ -18,6 +18,7 @@ from treefocus.adapters import translate
 from treefocus.certificate import verify as check_certificate
 from treefocus.commands.explain import INTERRUPTED, N_PEOPLE, explain
 from treefocus.commands.reading import read_model
+from treefocus.commands.serve import serve
 from treefocus.commands.showing import console_of, progress_bar, say, show_overview
 from treefocus.errors import InvalidInput, TreefocusError
 from treefocus.evaluation.commands import register
@@ -164,6 +165,7 @@ def verify(
 
 
 app.command(short_help="Explain the rows of a file.")(explain)
+app.command(short_help="A web page and a REST API for your model.")(serve)
 register(app)
 
 

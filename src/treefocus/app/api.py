@@ -1,0 +1,148 @@
+"""The REST API, under /v1."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+
+from treefocus.app import messages
+from treefocus.app.jobs import Jobs, NoSuchJob, NotYet
+from treefocus.app.messages import ExplainBody, RowsBody
+from treefocus.app.problems import MEDIA_TYPE, problem
+from treefocus.app.service import Service
+from treefocus.app.workers import CalledOff, Errand, Workers
+
+T = TypeVar("T")
+
+PREFIX = "/v1"
+_LOOK = 0.5  # seconds between two looks whether the caller is still there
+_TEXTS = {
+    400: "The body cannot be read.",
+    401: "The token is missing or wrong.",
+    403: "The call comes from another site's page.",
+    404: "There is no such job.",
+    409: "The job has no result.",
+    413: "More than the server allows in one call.",
+    422: "A parameter or a row cannot be used.",
+    429: "The server is busy.",
+}
+
+
+def _problems(*codes: int) -> dict[int | str, dict[str, Any]]:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {code: {"description": _TEXTS[code], "content": {MEDIA_TYPE: {"schema": schema}}} for code in codes}
+
+
+def router(service: Service, workers: Workers, jobs: Jobs) -> APIRouter:
+    """All calls, over one service."""
+    own = APIRouter(prefix=PREFIX, responses=_problems(401, 403))
+    _add_facts(own, service)
+    _add_questions(own, service, workers)
+    _add_jobs(own, jobs)
+    return own
+
+
+def _add_facts(own: APIRouter, service: Service) -> None:
+    @own.get("/health", summary="Is the server there?", response_model=messages.Health, tags=["facts"])
+    async def health() -> Any:
+        return {"status": "ok"}
+
+    @own.get("/model", summary="The model card", response_model=messages.Card, tags=["facts"])
+    async def model() -> Any:
+        return service.card()
+
+
+def _add_questions(own: APIRouter, service: Service, workers: Workers) -> None:
+    @own.post(
+        "/predict", summary="What does the model say?", response_model=messages.PredictAnswer, tags=["questions"],
+        responses=_problems(400, 413, 422, 429),
+    )  # fmt: skip
+    async def predict(body: RowsBody) -> Any:
+        service.limits.check_call(len(body.rows))
+        values = service.values_of(body.rows)
+        said = await workers.run(lambda _: service.predict(values), Errand(len(values)))
+        pairs = zip(said.labels, said.probabilities, strict=True)
+        rows = [{"predicted": label, "probabilities": shares} for label, shares in pairs]
+        return JSONResponse({"classes": service.classes, "rows": rows})
+
+    @own.post(
+        "/explain", summary="What would have to change?", response_model=messages.ExplainAnswer, tags=["questions"],
+        responses=_problems(400, 413, 422, 429),
+    )  # fmt: skip
+    async def explain(request: Request, body: ExplainBody) -> Response:
+        """The smallest change of each row that gets the wanted answer, and what is proven about it."""
+        service.limits.check_call(len(body.rows))
+        values, question = service.values_of(body.rows), body.question(service.asked)
+        errand = Errand(len(values))
+        work = workers.run(lambda own: service.explain(values, question, own).to_json(), errand)
+        try:
+            return Response(await _while_heard(request, errand, work), media_type="application/json")
+        except CalledOff:
+            return problem(408, "The caller left before the answer was there.")
+
+
+def _add_jobs(own: APIRouter, jobs: Jobs) -> None:
+    def found(job: Any) -> Response:
+        return JSONResponse(job.to_dict())
+
+    @own.post(
+        "/jobs", summary="Submit a large batch", status_code=202, response_model=messages.Job, tags=["jobs"],
+        responses=_problems(400, 413, 422, 429),
+    )  # fmt: skip
+    def submit(body: ExplainBody) -> Response:
+        """The same body as /explain, with more rows; the answers are computed in the background and kept on disk."""
+        job = jobs.submit(body)
+        return JSONResponse(job.to_dict(), 202, {"Location": f"{PREFIX}/jobs/{job.id}"})
+
+    @own.get("/jobs", summary="All jobs", response_model=messages.JobList, tags=["jobs"])
+    def listed() -> Response:
+        return JSONResponse({"jobs": [job.to_dict() for job in jobs.all()]})
+
+    @own.get("/jobs/{id}", summary="How far is it?", response_model=messages.Job, tags=["jobs"],
+             responses=_problems(404, 422))  # fmt: skip
+    def progress(id: str) -> Response:
+        return found(jobs.get(id))
+
+    @own.get(
+        "/jobs/{id}/result", summary="The answers", response_model=messages.ExplainAnswer, tags=["jobs"],
+        responses=_problems(404, 409, 422),
+    )  # fmt: skip
+    def result(id: str) -> Response:
+        return FileResponse(jobs.result(id), media_type="application/json", filename=f"explanations-{id[:8]}.json")
+
+    @own.post("/jobs/{id}/cancel", summary="Call it off", response_model=messages.Job, tags=["jobs"],
+              responses=_problems(404, 422))  # fmt: skip
+    def cancel(id: str) -> Response:
+        return found(jobs.cancel(id))
+
+    @own.delete("/jobs/{id}", summary="Forget it and its answers", status_code=204, response_model=None, tags=["jobs"],
+                responses=_problems(404, 422))  # fmt: skip
+    def remove(id: str) -> Response:
+        jobs.remove(id)
+        return Response(status_code=204)
+
+
+async def no_such_job(request: Request, error: Exception) -> Response:
+    """404 for jobs that are not there."""
+    assert isinstance(error, NoSuchJob)
+    return problem(404, str(error))
+
+
+async def not_yet(request: Request, error: Exception) -> Response:
+    """409 for results that are not there."""
+    assert isinstance(error, NotYet)
+    return problem(409, str(error))
+
+
+async def _while_heard(request: Request, errand: Errand, work: Awaitable[T]) -> T:
+    """The result of the work, which is called off when the caller hangs up."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        await asyncio.wait({task}, timeout=_LOOK)
+        if not task.done() and await request.is_disconnected():
+            errand.call_off()
+    return task.result()

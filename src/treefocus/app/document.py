@@ -1,0 +1,97 @@
+"""The OpenAPI document, with this model's columns and classes and a row of its own as example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from treefocus.app.service import Service
+from treefocus.distances import NAMED as DISTANCES
+from treefocus.search import NAMED as STRATEGIES
+
+API_VERSION = "1.0"  # of the calls under /v1, not of the package
+_ABOUT = (
+    "What is the smallest change to a row that changes the model's answer, and how do we know that it is the smallest? "
+    "Errors are application/problem+json with a sentence in `detail`."
+)
+
+
+def install(app: FastAPI, service: Service, *, needs_token: bool) -> None:
+    """Have the app describe itself."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _document(app, service, needs_token)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _document(app: FastAPI, service: Service, needs_token: bool) -> dict[str, Any]:
+    document = get_openapi(title="treefocus", version=API_VERSION, description=_ABOUT, routes=app.routes)
+    schemas = document["components"]["schemas"]
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which are never sent
+        schemas.pop(name, None)
+    schemas["Problem"] = {
+        "type": "object",
+        "title": "Problem",
+        "description": "What went wrong (RFC 9457).",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {"type": "string"},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "detail": {"type": "string", "description": "Which parameter, what is allowed, what came."},
+            "errors": {"type": "array", "items": {"type": "string"}},
+        },
+    }
+    for body in ("RowsBody", "ExplainBody"):
+        schemas[body]["properties"]["rows"]["items"] = {"$ref": "#/components/schemas/Row"}
+        schemas[body]["examples"] = [_example(service, is_question=body == "ExplainBody")]
+    schemas["Row"] = _row_schema(service)
+    asked = schemas["ExplainBody"]["properties"]
+    asked["distance"]["anyOf"] = [{"type": "string", "enum": list(DISTANCES)}, {"type": "null"}]
+    asked["strategy"]["enum"] = list(STRATEGIES)
+    asked["constraints"]["examples"] = [_constraints(service)]
+    if needs_token:
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+    return document
+
+
+def _row_schema(service: Service) -> dict[str, Any]:
+    cell = {"type": ["number", "string", "boolean", "null"]}
+    properties = {
+        feature.name: {
+            "type": ["number", "null"] if labels is None else cell["type"],
+            "description": f"{feature.description}, {feature.unit}".strip(", "),
+        }
+        for feature, labels in zip(service.schema.features, service.labels, strict=True)
+    }
+    by_name = {
+        "type": "object", "properties": properties, "required": list(properties), "additionalProperties": False,
+    }  # fmt: skip
+    in_order = {"type": "array", "items": cell, "minItems": len(properties), "maxItems": len(properties)}
+    return {"title": "Row", "description": "By name, or in the model's order.", "anyOf": [by_name, in_order]}
+
+
+def _example(service: Service, *, is_question: bool) -> dict[str, Any]:
+    if len(service.rows.values):
+        values = service.rows.values[0]
+    else:
+        values = np.where(np.isfinite(service.space.low), service.space.low, 0.0)
+    row = {
+        name: None if np.isnan(value) else float(value)
+        for name, value in zip(service.schema.names, values, strict=True)
+    }
+    if not is_question:
+        return {"rows": [row]}
+    return {"rows": [row], "target": service.classes[0], "distance": "manhattan", "time_limit": 1.0}
+
+
+def _constraints(service: Service) -> list[dict[str, Any]]:
+    names = service.schema.names
+    return [{"kind": "fixed", "columns": [names[0]]}, {"kind": "range", "column": names[-1], "low": 0}]

@@ -1,0 +1,145 @@
+"""Jobs on disk. Every file appears whole or not at all, so a server that dies loses at most the rows it worked on.
+
+jobs/<id>/request.json     what was asked; a job exists from the moment its folder gets its name
+jobs/<id>/part-<n>.json    the answers of some rows, while the job runs
+jobs/<id>/result.json      all answers: the job is done
+jobs/<id>/failed.json      or why it failed
+jobs/<id>/cancelled.json   or that it was called off
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from treefocus.errors import InvalidInput
+
+ENDS = {"done": "result.json", "failed": "failed.json", "cancelled": "cancelled.json"}
+_IDENTIFIER = re.compile("[0-9a-f]{32}")
+
+
+class JobFolder:
+    """One folder that one server works in."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = _locked(path / "lock")
+        except OSError as error:
+            raise InvalidInput(f"The jobs folder {path} cannot be used: {error.strerror or error}.") from error
+        for left in path.glob(".new-*"):  # of a server that died while it took a job
+            shutil.rmtree(left, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let another server in."""
+        os.close(self._lock)
+
+    def identifiers(self) -> list[str]:
+        """The jobs there are, the oldest first."""
+        found = [one for one in self.path.iterdir() if _IDENTIFIER.fullmatch(one.name)]
+        return [one.name for one in sorted(found, key=lambda one: (self.request(one.name)["submitted"], one.name))]
+
+    def create(self, identifier: str, request: dict[str, Any]) -> None:
+        """Take a job: it is there with its request, or it is not there."""
+        new = self.path / f".new-{identifier}"
+        new.mkdir(mode=0o700)
+        write_whole(new / "request.json", json.dumps(request))
+        new.rename(self.path / identifier)
+        _sync_folder(self.path)
+
+    def request(self, identifier: str) -> dict[str, Any]:
+        """What was asked."""
+        return _read(self.path / identifier / "request.json")
+
+    def status(self, identifier: str) -> str:
+        """How the job ended, or "waiting"."""
+        for status, name in ENDS.items():
+            if (self.path / identifier / name).is_file():
+                return status
+        return "waiting"
+
+    def end(self, identifier: str, status: str, record: dict[str, Any]) -> None:
+        """Write how the job ended, then drop its parts."""
+        folder = self.path / identifier
+        write_whole(folder / ENDS[status], json.dumps(record, allow_nan=False))
+        for part in folder.glob("part-*.json"):
+            part.unlink()
+
+    def ended(self, identifier: str, status: str) -> dict[str, Any]:
+        """What `end` wrote."""
+        return _read(self.result_path(identifier) if status == "done" else self.path / identifier / ENDS[status])
+
+    def result_path(self, identifier: str) -> Path:
+        """Where the answers of a job that is done lie."""
+        return self.path / identifier / ENDS["done"]
+
+    def has_part(self, identifier: str, number: int) -> bool:
+        """Whether these rows have their answers."""
+        return self._part(identifier, number).is_file()
+
+    def write_part(self, identifier: str, number: int, text: str) -> None:
+        """Keep the answers of some rows."""
+        write_whole(self._part(identifier, number), text)
+
+    def read_part(self, identifier: str, number: int) -> dict[str, Any]:
+        """The answers of some rows."""
+        return _read(self._part(identifier, number))
+
+    def remove(self, identifier: str) -> None:
+        """Forget a job and all that belongs to it."""
+        gone = self.path / f".new-{identifier}"
+        (self.path / identifier).rename(gone)  # from here on it is no job, whatever happens
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def _part(self, identifier: str, number: int) -> Path:
+        return self.path / identifier / f"part-{number:06d}.json"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that is there whole or not at all, even when the machine stops in between."""
+    scratch = path.with_name(f".{path.name}.tmp")
+    with scratch.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    if os.name == "posix":  # elsewhere a folder cannot be opened, and renames are written through
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return record
+
+
+def _locked(path: Path) -> int:
+    """A handle that keeps other servers out of the folder for as long as this process lives."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.close(handle)
+        raise InvalidInput(f"Another server works in the jobs folder {path.parent}; name another one.") from error
+    return handle

@@ -1,0 +1,228 @@
+"""Large batches: taken at once, answered in the background, kept on disk until they are fetched and forgotten."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from treefocus.app.job_folder import JobFolder
+from treefocus.app.messages import ExplainBody
+from treefocus.app.problems import told
+from treefocus.app.service import Service
+from treefocus.app.workers import CalledOff, Errand
+from treefocus.errors import InvalidInput, TreefocusError
+
+PART = 50  # rows between two looks at the disk
+_ENDED = ("done", "failed", "cancelled")
+_log = logging.getLogger("treefocus.app")
+
+
+class NoSuchJob(TreefocusError):  # noqa: N818
+    """A job that is not there, or not any more."""
+
+
+class NotYet(TreefocusError):  # noqa: N818
+    """A result that is not there yet, or never will be."""
+
+
+@dataclass
+class Job:
+    """One job; what is in here can be read from its folder again."""
+
+    id: str
+    n_rows: int
+    submitted: str
+    status: str = "waiting"
+    detail: str | None = None
+    done: int = 0
+    errand: Errand = field(default_factory=Errand)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.status in _ENDED
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        done = min(self.n_rows, self.done + (self.errand.done if self.status == "running" else 0))
+        return {
+            "id": self.id, "status": self.status, "rows": self.n_rows, "done": done, "submitted": self.submitted,
+            "detail": self.detail,
+        }  # fmt: skip
+
+
+class Jobs:
+    """The jobs of one server. One runs at a time, on all cores; those that a stop cut short go on where they were."""
+
+    def __init__(self, folder: Path, service: Service) -> None:
+        self._service = service
+        self._folder = JobFolder(folder)
+        self._jobs: dict[str, Job] = {}
+        self._changed = threading.Condition()
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._work, name="treefocus-jobs", daemon=True)
+        for identifier in self._folder.identifiers():
+            self._jobs[identifier] = self._known(identifier)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop; what waits or runs goes on at the next start."""
+        with self._changed:
+            self._is_closing = True
+            for job in self._jobs.values():
+                job.errand.call_off()
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._folder.close()
+
+    def submit(self, body: ExplainBody) -> Job:
+        """Take a job, after looking whether it can be answered at all."""
+        service = self._service
+        service.limits.check_job(len(body.rows))
+        service.values_of(body.rows)
+        question = body.question(service.asked)
+        service.check(question, len(body.rows))
+        with self._changed:
+            service.limits.check_jobs(sum(not job.has_ended for job in self._jobs.values()))
+            job = Job(uuid.uuid4().hex, len(body.rows), datetime.now(UTC).isoformat())
+            request = {
+                "submitted": job.submitted, "n_rows": job.n_rows, "model": service.fingerprint,
+                "body": body.model_dump(mode="json", exclude_unset=True),
+            }  # fmt: skip
+            self._folder.create(job.id, request)
+            self._jobs[job.id] = job
+            self._forget_the_oldest()
+            self._changed.notify_all()
+        return job
+
+    def all(self) -> list[Job]:
+        """Every job, the oldest first."""
+        with self._changed:
+            return list(self._jobs.values())
+
+    def get(self, identifier: str) -> Job:
+        """One job."""
+        with self._changed:
+            if identifier not in self._jobs:
+                raise NoSuchJob(f"There is no job {identifier[:40]!r}.")
+            return self._jobs[identifier]
+
+    def result(self, identifier: str) -> Path:
+        """The file with the answers."""
+        job = self.get(identifier)
+        if job.status != "done":
+            reason = f": {job.detail}" if job.detail else ""
+            raise NotYet(f"The job has no result; it is {job.status}{reason}")
+        return self._folder.result_path(identifier)
+
+    def cancel(self, identifier: str) -> Job:
+        """Call a job off; one that has ended stays as it is."""
+        with self._changed:
+            job = self.get(identifier)
+            if not job.has_ended:
+                job.errand.call_off()
+                if job.status == "waiting":
+                    self._end(job, "cancelled", {})
+            return job
+
+    def remove(self, identifier: str) -> None:
+        """Forget a job and its answers; one that runs is called off first."""
+        self.cancel(identifier)
+        with self._changed:
+            job = self.get(identifier)
+            while not job.has_ended and not self._is_closing:
+                self._changed.wait()
+            if self._jobs.pop(identifier, None) is not None:
+                self._folder.remove(identifier)
+
+    # --- the thread
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._is_closing and not (waiting := self._waiting()):
+                    self._changed.wait()
+                if self._is_closing:
+                    return
+                job = waiting[0]
+                job.status = "running"
+            try:
+                self._run(job)
+            except CalledOff:
+                if not self._is_closing:
+                    self._end(job, "cancelled", {})
+            except TreefocusError as error:
+                self._end(job, "failed", {"detail": str(error)})
+            except Exception as error:
+                _log.error("a job failed: %s", told(error))
+                self._end(job, "failed", {"detail": "The server met an error it did not expect; its log says where."})
+
+    def _waiting(self) -> list[Job]:
+        return [job for job in self._jobs.values() if job.status == "waiting"]
+
+    def _run(self, job: Job) -> None:
+        service = self._service
+        request = self._folder.request(job.id)
+        if request["model"] != service.fingerprint:
+            raise InvalidInput("The job was submitted for another model than the one that is served now.")
+        body = ExplainBody.model_validate(request["body"], strict=False)
+        values, question = service.values_of(body.rows), body.question(service.asked)
+        for number, part in enumerate(_parts(job.n_rows)):
+            job.done, job.errand.done = part.start, 0
+            if self._folder.has_part(job.id, number):
+                continue
+            own = _part_of(question.target, part)
+            found = service.explain(
+                values[part], replace(question, target=own), job.errand, labels=range(part.start, part.stop),
+                n_jobs=service.limits.calls_at_once,
+            )  # fmt: skip
+            job.errand.heard(0)
+            self._folder.write_part(job.id, number, found.to_json())
+        self._end(job, "done", self._joined(job))
+
+    def _joined(self, job: Job) -> dict[str, Any]:
+        """The parts as one batch."""
+        parts = [self._folder.read_part(job.id, number) for number, _ in enumerate(_parts(job.n_rows))]
+        rows = [row for part in parts for row in part["rows"]]
+        return parts[0] | {"seconds": sum(part["seconds"] for part in parts), "rows": rows}
+
+    def _end(self, job: Job, status: str, record: dict[str, Any]) -> None:
+        with self._changed:
+            self._folder.end(job.id, status, record)
+            job.status, job.detail = status, record.get("detail")
+            job.done = job.n_rows if status == "done" else job.done
+            self._changed.notify_all()
+
+    def _known(self, identifier: str) -> Job:
+        """A job of an earlier server."""
+        request, status = self._folder.request(identifier), self._folder.status(identifier)
+        job = Job(identifier, request["n_rows"], request["submitted"], status)
+        if status == "failed":
+            job.detail = self._folder.ended(identifier, status)["detail"]
+        job.done = job.n_rows if status == "done" else 0
+        return job
+
+    def _forget_the_oldest(self) -> None:
+        ended = [job for job in self._jobs.values() if job.has_ended]
+        for job in ended[: max(0, len(ended) - self._service.limits.jobs_kept)]:
+            del self._jobs[job.id]
+            self._folder.remove(job.id)
+
+
+def _parts(n_rows: int) -> Iterator[slice]:
+    for start in range(0, max(n_rows, 1), PART):
+        yield slice(start, min(start + PART, n_rows))
+
+
+def _part_of(target: Any, part: slice) -> Any:
+    return target[part] if isinstance(target, list) and len(target) > 1 else target

@@ -1,0 +1,84 @@
+"""The web page: pick or type a row, set the rules, ask, compare, try. One module a part of the page."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.resources import files
+
+from fastapi import FastAPI
+from nicegui import ui
+
+from treefocus.app.jobs import Jobs
+from treefocus.app.page import answer, batch, comparison, picker, question, trying, values
+from treefocus.app.page.desk import Desk
+from treefocus.app.page.elements import button, heading, named, section
+from treefocus.app.service import Service
+from treefocus.app.workers import Workers
+
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="15" fill="#0b5394"/>'
+    '<path d="M16 6v9M16 15l-7 9M16 15l7 9" stroke="#fff" stroke-width="3" fill="none" stroke-linecap="round"/></svg>'
+)
+
+
+def install(app: FastAPI, service: Service, workers: Workers, jobs: Jobs) -> None:
+    """Serve the page at /; every visitor has a desk of their own."""
+
+    @ui.page("/", title=f"{service.title} - treefocus")
+    def index() -> None:
+        ui.add_css(files("treefocus.app.page").joinpath("page.css").read_text(encoding="utf-8"))
+        build(Desk(service, workers, jobs))
+
+    ui.run_with(
+        app, title=service.title, favicon=_ICON, dark=None, language="en-US", tailwind=False,
+        show_welcome_message=False, reconnect_timeout=10.0,
+    )  # fmt: skip
+
+
+def build(desk: Desk) -> None:
+    """The whole page, from top to bottom in the order in which it is used."""
+    _header(desk)
+    with ui.element("div").classes("tf-columns"):
+        with ui.element("div"), section("The row", "row"):
+            picker.build(desk)
+            values.build(desk)
+        with ui.element("div"):
+            with section("The question", "question"):
+                question.build(desk)
+            with section("The answer", "answer"):
+                answer.build(desk)
+            with section("Under other distances", "distances"):
+                comparison.build(desk)
+            with section("Try your own values", "trying"):
+                trying.build(desk)
+            with section("Many rows", "many"):
+                batch.build(desk)
+
+
+def _header(desk: Desk) -> None:
+    card = desk.service.card()
+    with ui.element("header").classes("tf-header"):
+        with ui.element("div"):
+            heading(1, desk.service.title)
+            ui.label(
+                f"What would have to change? A model of {card['trees']:,} trees and {len(card['features'])} columns."
+            ).classes("tf-faint")
+        _colours()
+
+
+def _colours() -> None:
+    """By day, by night, or as the visitor's system has it."""
+    mode = ui.dark_mode(None)
+    names = {"auto": None, "light": False, "dark": True}
+    buttons: dict[str, ui.button] = {}
+
+    def choose(name: str) -> None:
+        mode.set_value(names[name])
+        for other, one in buttons.items():
+            one.props["aria-pressed"] = "true" if other == name else "false"
+            one.update()
+
+    with named(ui.element("div").classes("tf-line").props('role="group"'), "Colours"):
+        for name in names:
+            buttons[name] = button(name, partial(choose, name)).props("dense")
+    choose("auto")

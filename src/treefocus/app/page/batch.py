@@ -1,0 +1,102 @@
+"""Many rows at once, in the background: all with the same prediction; progress, a way to stop, a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from nicegui import ui
+
+from treefocus.app.jobs import Job, NoSuchJob
+from treefocus.app.messages import ExplainBody, Row
+from treefocus.app.page.answer import page_of
+from treefocus.app.page.desk import Desk
+from treefocus.app.page.elements import button, live
+from treefocus.app.rows import find
+from treefocus.errors import TreefocusError
+from treefocus.explanation import Explanations
+
+
+def build(desk: Desk) -> None:
+    """The choice, the button and the progress."""
+    _Batch(desk)
+
+
+class _Batch:
+    def __init__(self, desk: Desk) -> None:
+        self._desk, service = desk, desk.service
+        self._job: Job | None = None
+        counts = {str(k): service.predictions.labels.count(label) for k, label in enumerate(service.classes)}
+        options = {key: f"{service.classes[int(key)]} ({count:,} rows)" for key, count in counts.items()}
+        first = next((key for key in options if service.classes[int(key)] != desk.visit.target), "0")
+        ui.label("Explain every row with one prediction, under the rules and the question above.").classes("tf-faint")
+        with ui.element("div").classes("tf-fields"):
+            self._class = ui.select(options, value=first, label="Rows predicted").props("outlined dense")
+            self._most = ui.number("At most", value=200, min=1, step=1).props("outlined dense")
+        button("Explain all", self._submit)
+        with ui.element("div").classes("tf-progress") as self._box:
+            self._bar = ui.linear_progress(0.0, show_value=False, color=None).props('aria-label="Progress of all rows"')
+            button("Cancel", self._cancel)
+        self._box.set_visibility(False)
+        with live():
+            self._text = ui.label()
+        with ui.element("div").classes("tf-line") as self._results:
+            button("Report", self._report)
+            button("All answers as JSON", self._json)
+        self._results.set_visibility(False)
+        self._clock = ui.timer(0.3, self._tick, active=False)
+
+    def _submit(self) -> None:
+        service, visit = self._desk.service, self._desk.visit
+        if self._job is not None and not self._job.has_ended:
+            return
+        chosen = find(service, predicted=service.classes[int(self._class.value)])[: int(self._most.value or 1)]
+        try:
+            body = _body(visit.question(), service.rows.values[chosen])
+            self._job = self._desk.jobs.submit(body)
+        except TreefocusError as error:
+            self._text.set_text(str(error))
+            return
+        self._rows = chosen
+        self._results.set_visibility(False)
+        self._box.set_visibility(True)
+        self._clock.activate()
+
+    def _tick(self) -> None:
+        if self._job is None:
+            return
+        state = self._job.to_dict()
+        self._bar.set_value(state["done"] / max(1, state["rows"]))
+        self._text.set_text(f"{state['done']:,} of {state['rows']:,} rows, {state['status']}. {state['detail'] or ''}")
+        if self._job.has_ended:
+            self._clock.deactivate()
+            self._box.set_visibility(False)
+            self._results.set_visibility(state["status"] == "done")
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self._desk.jobs.cancel(self._job.id)
+
+    def _answers(self) -> Explanations | None:
+        assert self._job is not None
+        try:
+            return Explanations.from_json(self._desk.jobs.result(self._job.id))
+        except NoSuchJob as error:
+            self._text.set_text(str(error))
+            return None
+
+    def _report(self) -> None:
+        found = self._answers()
+        if found is not None:
+            ui.download(page_of(found, self._desk), "report.html", "text/html")
+
+    def _json(self) -> None:
+        found = self._answers()
+        if found is not None:
+            ui.download(found.to_json().encode(), "explanations.json", "application/json")
+
+
+def _body(asked: Any, values: Any) -> ExplainBody:
+    """The question as the API takes it, so that a job of the page is like any other."""
+    rows: list[Row] = [[None if np.isnan(value) else value for value in row] for row in values.tolist()]
+    return ExplainBody.of(asked, rows)

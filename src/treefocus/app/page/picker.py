@@ -1,0 +1,119 @@
+"""Pick a row: search, filter by what the model says, turn pages, choose."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+from nicegui import ui
+
+from treefocus.app.page.desk import Desk
+from treefocus.app.page.elements import button, live, markup
+from treefocus.app.page.pictures import breakable
+from treefocus.app.rows import find
+from treefocus.coding import label_of
+from treefocus.errors import TreefocusError
+from treefocus.render.phrases import catalogue
+from treefocus.render.plain import plain
+
+PAGE = 8
+N_COLUMNS = 3
+_ALL = "all"
+
+
+def build(desk: Desk) -> None:
+    """The picker; a server without rows has none."""
+    if not len(desk.service.rows.values):
+        ui.label("There are no rows to pick from; type one in below.")
+        return
+    _Picker(desk)
+
+
+class _Picker:
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self._page = desk, 0
+        service = desk.service
+        self._columns = np.argsort(-np.bincount(service.forest.feature[service.forest.feature >= 0]), kind="stable")
+        classes = {_ALL: "every class"} | {str(k): str(label) for k, label in enumerate(service.classes)}
+        with ui.element("div").classes("tf-fields"):
+            example = f"{service.schema.names[self._columns[0]]}>1"
+            self._search = ui.input("Search rows", placeholder=f"17 or {example}", on_change=self._searched).props(
+                'outlined dense stack-label debounce="250" type="search"'
+            )
+            self._class = ui.select(classes, label="Predicted class", value=_ALL, on_change=self._searched).props(
+                "outlined dense"
+            )
+        with live():
+            self._count = ui.label().classes("tf-faint")
+        self._found = find(service)
+        self._rows()
+        with ui.element("nav").props('aria-label="Pages of rows"').classes("tf-line"):
+            button("Previous", lambda: self._turn(-1))
+            self._place = ui.label()
+            button("Next", lambda: self._turn(1))
+        self._show()
+        desk.when_row_changes(self._show)
+
+    def _searched(self) -> None:
+        chosen = self._class.value
+        wanted = None if chosen == _ALL else self._desk.service.classes[int(chosen)]
+        try:
+            self._found = find(self._desk.service, self._search.value or "", wanted)
+        except TreefocusError as error:
+            self._found = []
+            self._page = 0
+            self._show()
+            self._count.set_text(str(error))
+            return
+        self._page = 0
+        self._show()
+
+    def _turn(self, by: int) -> None:
+        self._page = min(max(0, self._page + by), self._last)
+        self._show()
+
+    @property
+    def _last(self) -> int:
+        return max(0, (len(self._found) - 1) // PAGE)
+
+    def _show(self) -> None:
+        self._count.set_text(f"{len(self._found):,} of {len(self._desk.service.rows.values):,} rows")
+        self._place.set_text(f"Page {self._page + 1} of {self._last + 1}")
+        self._rows.refresh()
+
+    @ui.refreshable_method
+    def _rows(self) -> None:
+        service, phrases = self._desk.service, catalogue()
+        columns = [int(j) for j in self._columns[:N_COLUMNS]]
+        with ui.element("table").classes("tf-rows"):
+            markup("Rows to pick from").props("tag=caption")
+            with ui.element("thead"), ui.element("tr"):
+                heads = ["Row", "Predicted", "Probability", *(service.schema.names[j] for j in columns)]
+                for k, head in enumerate(heads):
+                    ui.html(breakable(head), tag="th", sanitize=False).props('scope="col"').classes(_extra(k))
+            with ui.element("tbody"):
+                for i in self._found[self._page * PAGE : (self._page + 1) * PAGE]:
+                    self._row(i, columns, phrases)
+
+    def _row(self, i: int, columns: list[int], phrases: object) -> None:
+        service, is_chosen = self._desk.service, i == self._desk.visit.label
+        label, shares = service.predictions.labels[i], service.predictions.probabilities[i]
+        cells = ["-", ""] if label is None else [plain(label), f"{100 * max(shares or [0.0]):.0f}%"]
+        for j in columns:
+            value, labels = service.rows.values[i, j], service.labels[j]
+            cells.append(catalogue().number(value) if labels is None else str(label_of(value, labels)))
+        with ui.element("tr").classes("tf-chosen" if is_chosen else ""):
+            with ui.element("th").props('scope="row"'):
+                pressed = "true" if is_chosen else "false"
+                button(f"{i}", lambda: self._pick(i)).props(f'dense aria-label="Pick row {i}" aria-pressed="{pressed}"')
+            for k, cell in enumerate(cells, start=1):
+                ui.html(escape(cell), tag="td", sanitize=False).classes(_extra(k))
+
+    def _pick(self, i: int) -> None:
+        self._desk.visit.pick(i)
+        self._desk.row_changed()
+
+
+def _extra(k: int) -> str:
+    """Columns that a phone has no room for."""
+    return "tf-wide" if k >= 4 else ""

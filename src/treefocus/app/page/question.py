@@ -1,0 +1,76 @@
+"""How to ask: target, distance, time, ways, language; and the button."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from treefocus.app.page.desk import Desk, Search
+from treefocus.app.page.elements import button
+from treefocus.app.visit import checked_seconds
+from treefocus.distances import NAMED as DISTANCES
+from treefocus.errors import TreefocusError
+from treefocus.render.phrases import languages
+
+_ANY = "any"
+_LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
+_WAYS = {1: "the smallest change", 3: "up to 3 ways", 5: "up to 5 ways"}
+
+
+def build(desk: Desk) -> None:
+    """The form and its button."""
+    _Question(desk)
+
+
+class _Question:
+    def __init__(self, desk: Desk) -> None:
+        self._desk, visit, classes = desk, desk.visit, desk.service.classes
+        targets = {_ANY: "any other class"} | {str(k): str(label) for k, label in enumerate(classes)}
+        chosen = _ANY if visit.target is None else str(classes.index(visit.target))
+        names = {code: _LANGUAGES.get(code, code) for code in languages()}
+        with ui.element("div").classes("tf-fields"):
+            self._select(targets, "Wanted answer", chosen, self._aim)
+            self._select(list(DISTANCES), "Distance", visit.distance, partial(self._choose, "distance"))
+            self._select(_WAYS, "Answers", visit.n_ways, partial(self._choose, "n_ways"))
+            self._select(names, "Language of the answer", visit.language, self._speak)
+            self._seconds = ui.number("Seconds a search", value=visit.time_limit, min=0, step=0.1).props(
+                "outlined dense"
+            )
+        button("Explain", self._explain, is_main=True).props('id="explain"')
+        self._search = Search(desk)
+
+    def _select(self, options: Any, label: str, value: Any, hear: Any) -> None:
+        ui.select(options, label=label, value=value, on_change=lambda event: hear(event.value)).props("outlined dense")
+
+    def _aim(self, chosen: str) -> None:
+        self._choose("target", None if chosen == _ANY else self._desk.service.classes[int(chosen)])
+
+    def _choose(self, name: str, value: Any) -> None:
+        setattr(self._desk.visit, name, value)
+        self._desk.visit.forget()
+        self._desk.answer_changed()
+
+    def _speak(self, language: str) -> None:
+        self._desk.visit.language = language
+        self._desk.answer_changed()
+
+    async def _explain(self) -> None:
+        visit, service = self._desk.visit, self._desk.service
+        try:
+            visit.time_limit = checked_seconds(self._seconds.value, service.limits.seconds_per_row)
+            asked = visit.question()
+        except TreefocusError as error:
+            self._search.complain(str(error))
+            return
+        row, label, n = visit.row.copy(), visit.label, visit.n_ways
+        found = await self._search.run(
+            lambda errand: service.ways(row, asked, n, errand, label), visit.time_limit * (1 if n == 1 else n + 2)
+        )
+        if found is not None:
+            visit.answers = found
+            self._desk.answer_changed()
+            ui.run_javascript(
+                "if (window.innerWidth < 900) document.getElementById('answer').scrollIntoView({behavior: 'smooth'})"
+            )

@@ -1,0 +1,99 @@
+"""The row's values, to read or to type, what the model says of them, and the rules for each column."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from nicegui import ui
+
+from treefocus.app.page.desk import Desk
+from treefocus.app.page.elements import live, markup, named, title_of
+from treefocus.app.page.pictures import prediction
+from treefocus.app.visit import DOWN, FIXED, FREE, TYPED, UP, Rule
+
+MOVES = {FREE: "may change", UP: "only more", DOWN: "only less", FIXED: "stays as it is"}
+
+
+def build(desk: Desk) -> None:
+    """Prediction, values and rules."""
+    _Values(desk)
+
+
+class _Values:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._is_filling = False
+        with live():
+            self._said = markup("")
+        fold = ui.expansion("Values: type in a row of your own").classes("tf-fold")
+        with fold, ui.element("div").classes("tf-grid"):
+            self._fields = [self._field(j) for j in range(len(desk.service.schema))]
+        with ui.expansion("Rules: what may change, and how far").classes("tf-fold") as self._rules:
+            for j, rule in enumerate(desk.visit.rules):
+                self._rule(j, rule)
+        desk.when_row_changes(self._fill)
+        self._fill()
+        self._count()
+
+    def _field(self, j: int) -> Any:
+        feature, labels = self._desk.service.schema.features[j], self._desk.service.labels[j]
+        changed = partial(self._typed, j)
+        if labels is not None:
+            options = {k: str(label) for k, label in enumerate(labels)}
+            return ui.select(options, label=title_of(feature), on_change=changed, clearable=True).props(
+                "outlined dense"
+            )
+        field = ui.number(title_of(feature), step=1 if feature.kind == "integer" else None, on_change=changed)
+        return field.props('outlined dense debounce="250"').tooltip(feature.description or feature.name)
+
+    def _rule(self, j: int, rule: Rule) -> None:
+        feature = self._desk.service.schema.features[j]
+        with named(ui.element("div").classes("tf-rule").props('role="group"'), f"Rule for {feature.name}"):
+            ui.label(title_of(feature)).classes("tf-name")
+            chosen = ui.select(MOVES, value=rule.moves, on_change=lambda event: self._set(j, moves=event.value))
+            named(chosen.props("outlined dense"), feature.name)
+            if self._desk.service.labels[j] is None:
+                low = ui.number("from", value=rule.low, on_change=lambda event: self._set(j, low=event.value))
+                high = ui.number("to", value=rule.high, on_change=lambda event: self._set(j, high=event.value))
+                for side, field in (("from", low), ("to", high)):
+                    named(field.props('outlined dense debounce="250"'), f"{feature.name} {side}")
+
+    def _set(self, j: int, **parts: Any) -> None:
+        for name, value in parts.items():
+            setattr(self._desk.visit.rules[j], name, value)
+        self._count()
+        self._desk.visit.forget()
+        self._desk.answer_changed()
+
+    def _count(self) -> None:
+        rules = self._desk.visit.rules
+        counts = [(sum(rule.moves == moves for rule in rules), MOVES[moves]) for moves in (FIXED, UP, DOWN)]
+        ranges = sum(rule.low is not None or rule.high is not None for rule in rules)
+        told = [f"{count} {words}" for count, words in [*counts, (ranges, "with a range")] if count]
+        self._rules.props["caption"] = ", ".join(told) or "everything may change"
+        self._rules.update()
+
+    def _typed(self, j: int, event: Any) -> None:
+        if self._is_filling:
+            return
+        values = self._desk.visit.values.copy()
+        values[j] = np.nan if event.value is None else float(event.value)
+        if np.array_equal(values, self._desk.visit.values, equal_nan=True):
+            return
+        self._desk.visit.type_in(values)
+        self._desk.row_changed()
+
+    def _fill(self) -> None:
+        visit = self._desk.visit
+        self._is_filling = True
+        for j, field in enumerate(self._fields):
+            value = None if np.isnan(visit.values[j]) else float(visit.values[j])
+            if value is not None and (self._desk.service.labels[j] is not None or value.is_integer()):
+                value = int(value)
+            if field.value != value:
+                field.set_value(value)
+        self._is_filling = False
+        name = "A row of your own" if visit.label == TYPED else f"Row {visit.label}"
+        self._said.set_content(prediction(name, *visit.prediction, self._desk.service.classes))

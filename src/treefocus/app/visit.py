@@ -1,0 +1,123 @@
+"""What one visitor of the page has chosen: a row, rules for its columns, and how to ask. Knows nothing of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from treefocus.app.service import Question, Service
+from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
+from treefocus.errors import reject
+from treefocus.explanation import Explanations
+from treefocus.forest import Floats
+from treefocus.render.phrases import DEFAULT
+
+FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
+TYPED = "typed in"
+_KINDS: dict[str, type[Fixed | Increasing | Decreasing]] = {FIXED: Fixed, UP: Increasing, DOWN: Decreasing}
+
+
+@dataclass
+class Rule:
+    """What an answer may do to one column; a side of the range that is None has no limit."""
+
+    moves: str = FREE
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass
+class Visit:
+    """One visitor's choices and the last answers."""
+
+    service: Service
+    values: Floats
+    label: Any = TYPED
+    rules: list[Rule] = field(default_factory=list)
+    target: Any = None
+    distance: str = "manhattan"
+    time_limit: float = 1.0
+    n_ways: int = 1
+    language: str = DEFAULT
+    answers: list[Explanations] = field(default_factory=list)  # of one row each, the closest first
+    compared: dict[str, Explanations] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, service: Service) -> Visit:
+        """A new visit: the first row that does not have the wanted answer, under the server's own rules."""
+        asked, labels = service.asked, service.predictions.labels
+        middle = np.where(np.isfinite(service.space.low), (service.space.low + service.space.high) / 2, 0.0)
+        visit = cls(
+            service, middle, target=asked.target, distance=asked.distance, time_limit=asked.time_limit or 1.0,
+            rules=[Rule() for _ in service.schema.features],
+        )  # fmt: skip
+        for constraint in asked.constraints:
+            visit.take(constraint)
+        if labels:
+            visit.pick(next((i for i, label in enumerate(labels) if label != asked.target), 0))
+        return visit
+
+    def take(self, constraint: Constraint) -> None:
+        """Make a constraint of the server's one of the visitor's rules."""
+        index = self.service.schema.index
+        if isinstance(constraint, Range):
+            rule = self.rules[index(constraint.column)]
+            rule.low = constraint.low if np.isfinite(constraint.low) else None
+            rule.high = constraint.high if np.isfinite(constraint.high) else None
+            return
+        for moves, kind in _KINDS.items():
+            if isinstance(constraint, kind):
+                for column in constraint.columns:
+                    self.rules[index(column)].moves = moves
+
+    def pick(self, i: int) -> None:
+        """Ask about a row of the server's."""
+        self.values, self.label = self.service.rows.values[i].copy(), i
+        self.forget()
+
+    def type_in(self, values: Floats) -> None:
+        """Ask about a row of the visitor's own."""
+        self.values, self.label = values.copy(), TYPED
+        self.forget()
+
+    def forget(self) -> None:
+        """The answers were to another question."""
+        self.answers, self.compared = [], {}
+
+    def question(self) -> Question:
+        """The question in the library's words."""
+        names = self.service.schema.names
+        constraints: list[Constraint] = []
+        for moves, kind in _KINDS.items():
+            own = [name for name, rule in zip(names, self.rules, strict=True) if rule.moves == moves]
+            if own:
+                constraints.append(kind(*own))
+        for name, rule in zip(names, self.rules, strict=True):
+            if rule.low is not None or rule.high is not None:
+                sides = {"low": rule.low, "high": rule.high}
+                constraints.append(Range(name, **{side: value for side, value in sides.items() if value is not None}))
+        constraints += [one for one in self.service.asked.constraints if not isinstance(one, (*_KINDS.values(), Range))]
+        return replace(
+            self.service.asked, constraints=tuple(constraints), target=self.target, distance=self.distance,
+            time_limit=self.time_limit,
+        )  # fmt: skip
+
+    @property
+    def row(self) -> Floats:
+        """(1, n_features) the row that is asked about."""
+        return self.values[None, :]
+
+    @property
+    def prediction(self) -> tuple[Any, list[float] | None]:
+        """Class and probabilities of the row."""
+        said = self.service.predict(self.row)
+        return said.labels[0], said.probabilities[0]
+
+
+def checked_seconds(value: float | None, most: float) -> float:
+    """A time limit that was typed."""
+    if value is None or not 0 < value <= most:
+        reject("The time limit", f"above 0 and at most {most:g} seconds", value)
+    return float(value)

@@ -1,0 +1,80 @@
+"""Searches in threads: so many at once, so many waiting, and each can be called off."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from treefocus.app.limits import Limits, TooBusy
+
+T = TypeVar("T")
+
+
+class CalledOff(Exception):  # noqa: N818
+    """Nobody waits for the answer any more."""
+
+
+class Errand:
+    """One search under way: how far it is, and the way to call it off.
+
+    `heard` goes into `explain(progress=)`; the search asks it many times a second and ends when it raises.
+    """
+
+    def __init__(self, n_rows: int = 1) -> None:
+        self.n_rows = n_rows
+        self.done = 0
+        self._is_off = threading.Event()
+
+    def call_off(self) -> None:
+        """Stop the search at its next breath."""
+        self._is_off.set()
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it was called off."""
+        return self._is_off.is_set()
+
+    def heard(self, done: int) -> None:
+        """Hear how many rows are done."""
+        self.done = done
+        if self._is_off.is_set():
+            raise CalledOff
+
+
+class Workers:
+    """A few threads that search; the kernels let go of the interpreter, so they run side by side."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._most = limits.calls_at_once + limits.calls_waiting
+        self._inside = 0
+        self._pool = ThreadPoolExecutor(limits.calls_at_once, "treefocus-search")
+
+    @property
+    def n_inside(self) -> int:
+        """Searches that run or wait."""
+        return self._inside
+
+    async def run(self, work: Callable[[Errand], T], errand: Errand) -> T:
+        """Do the work in a thread when it is its turn; called off when the caller is cancelled."""
+        if self._inside >= self._most:
+            raise TooBusy(f"At most {self._most} calls may be under way at the same time; try again in a moment.")
+        self._inside += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, _guarded, work, errand)
+        except asyncio.CancelledError:
+            errand.call_off()
+            raise
+        finally:
+            self._inside -= 1
+
+    def close(self) -> None:
+        """Take on nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _guarded(work: Callable[[Errand], T], errand: Errand) -> T:
+    errand.heard(0)
+    return work(errand)

@@ -1,0 +1,70 @@
+"""Servers for the tests: one in a thread of this process, and the real command in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from treefocus.app.server import create_app
+from treefocus.app.service import Service
+
+PATIENCE = 60.0  # seconds until a server that does not come up is given up on
+
+
+@contextmanager
+def serving(service: Service, folder: Path, **options: Any) -> Iterator[httpx.Client]:
+    """A client of a server in a thread, without the page."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    app = create_app(service, folder, with_page=False, **options)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    try:
+        with httpx.Client(base_url=address, timeout=PATIENCE, trust_env=False) as client:
+            wait_until(lambda: server.started)
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+        listener.close()
+
+
+@contextmanager
+def command(*arguments: str | Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """`treefocus serve` as a process, and a client of it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "treefocus", "serve", "--port", "0", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+?:\d+", line)
+        assert found, f"{line!r} {process.stderr.read() if process.poll() is not None else ''}"
+        with httpx.Client(base_url=found.group(), timeout=PATIENCE, trust_env=False) as client:
+            yield process, client
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_until(is_so: Any, seconds: float = PATIENCE) -> None:
+    """Wait for something that comes in its own time; the limit is only for the case that it never does."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
