@@ -30,6 +30,7 @@ LAYERS = (
     ("likeness",),
     ("coding",),
     ("schema",),
+    ("feature", "guesses", "located"),
     ("grid",),
     ("forest",),
     ("categories",),

@@ -54,7 +54,7 @@ def test_many_columns_are_not_all_listed() -> None:
     [
         (lambda: Schema.of_names("abcab"), r"^Schema must be of columns with different names, got a, b more than once"),
         (lambda: Schema(["a", "b"]), r"^Schema must be of Features \(Schema\.of_names takes names\), got 'a'\.$"),
-        (lambda: Feature("a", "ordinal"), r"^Feature\('a'\)\.kind must be one of \('continuous', .*, got 'ordinal'\.$"),
+        (lambda: Feature("a", "odd"), r"^Feature\('a'\)\.kind must be one of \('continuous', .*, got 'odd'\.$"),
     ],
 )
 def test_misuse_is_refused(build: Any, text: str) -> None:

@@ -18,6 +18,7 @@ from treefocus.adapters import translate
 from treefocus.certificate import verify as check_certificate
 from treefocus.commands.explain import INTERRUPTED, N_PEOPLE, explain
 from treefocus.commands.reading import read_model
+from treefocus.commands.schema import schema
 from treefocus.commands.serve import serve
 from treefocus.commands.showing import console_of, progress_bar, say, show_overview
 from treefocus.errors import InvalidInput, TreefocusError
@@ -165,6 +166,7 @@ def verify(
 
 
 app.command(short_help="Explain the rows of a file.")(explain)
+app.command(short_help="Guess what a file's columns are.")(schema)
 app.command(short_help="A web page and a REST API for your model.")(serve)
 register(app)
 

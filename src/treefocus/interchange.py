@@ -9,13 +9,13 @@ import numpy as np
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats
-from treefocus.schema import Feature, Schema
+from treefocus.schema import Schema
 from treefocus.search.base import Outcome, Status
 from treefocus.tables import Table
 
 FORMAT = "treefocus-explanations-1"
 _GRAINS = ("float64", "float32", "integer")  # by number, see `treefocus.schema`
-_WORDS = ("label", "unit_one", "one", "many")
+_SCHEMA_KEYS = ("features", "subject", "outcomes", "translations")
 _WHOLE_WORDS = {"Infinity": np.inf, "-Infinity": -np.inf}
 
 
@@ -40,20 +40,17 @@ def name(label: Any) -> Any:
 
 
 def schema_record(schema: Schema) -> dict[str, Any]:
-    """A schema as plain values; words only where there are some."""
-    record: dict[str, Any] = {"features": [_feature_record(feature) for feature in schema.features]}
-    if schema.subject:
-        record["subject"] = schema.subject
-    if schema.outcomes:
-        record["outcomes"] = [[name(label), word] for label, word in schema.outcomes.items()]
+    """A schema as JSON can hold it."""
+    record = schema.to_record()
+    if "outcomes" in record:
+        record["outcomes"] = [[name(label), word] for label, word in record["outcomes"]]
+    for feature in record["features"]:
+        feature |= {key: feature.get(key, "") for key in ("unit", "description")}
+        if "values" in feature:
+            feature["values"] = [name(value) for value in feature["values"]]
     if schema.translations:
         record["translations"] = {code: schema_record(other) for code, other in schema.translations.items()}
     return record
-
-
-def _feature_record(feature: Feature) -> dict[str, Any]:
-    always = {key: getattr(feature, key) for key in ("name", "kind", "unit", "description")}
-    return always | {key: getattr(feature, key) for key in _WORDS if getattr(feature, key)}
 
 
 def batch_record(
@@ -71,7 +68,8 @@ def batch_pieces(record: Any) -> dict[str, Any]:
         came = record.get("format") if isinstance(record, dict) else type(record).__name__
         reject("The explanations' format", repr(FORMAT), repr(came))
     try:
-        schema = _schema(record)
+        own = {key: record[key] for key in _SCHEMA_KEYS if key in record}
+        schema = Schema.from_record(own, "The file does not hold explanations")
         return _pieces(record, schema)
     except InvalidInput:
         raise
@@ -113,15 +111,6 @@ def _pieces(record: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         "seconds": float(record["seconds"]),
         "row_labels": tuple(row["row"] for row in rows),
     }
-
-
-def _schema(record: Mapping[str, Any]) -> Schema:
-    return Schema(
-        [Feature(**feature) for feature in record["features"]],
-        record.get("subject", ""),
-        dict(record.get("outcomes", [])),
-        {code: _schema(other) for code, other in record.get("translations", {}).items()},
-    )
 
 
 def _labels(rows: Sequence[Mapping[str, Any]], key: str) -> np.ndarray[Any, Any]:

@@ -3,55 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
+from treefocus.feature import FIELDS, WORDS
+from treefocus.feature import Feature as Feature
 from treefocus.forest import Floats
 from treefocus.grid import floor_to
+from treefocus.guesses import guess
+from treefocus.located import Located, read_yaml, write_yaml
 
 ANY_FLOAT, FLOAT32, INTEGER = 0, 1, 2  # grains: which values a column can hold
+FORMAT = "treefocus-schema-1"
 
 
 def snapped_down(values: Floats, grain: int | NDArray[np.int8]) -> Floats:
     """The largest value that a column of that grain can hold, not above the given one."""
     single = np.where(grain == FLOAT32, floor_to(values, "float32"), values)
     return np.where(grain == INTEGER, np.floor(values), single)
-
-
-Kind = Literal["continuous", "integer"]
-_KINDS = ("continuous", "integer")
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One column: "income" of kind "integer" in "EUR", "gross income a year".
-
-    The rest is what sentences need. label: the column as it stands in a sentence, "your revolving utilisation";
-    without one, its name. unit_one: the unit of exactly one, "year" where unit is "years". one, many: what a column
-    of whole numbers counts, "recent inquiry" and "recent inquiries"; sentences then say "2 fewer recent inquiries".
-    """
-
-    name: str
-    kind: Kind = "continuous"
-    unit: str = ""
-    description: str = ""
-    label: str = ""
-    unit_one: str = ""
-    one: str = ""
-    many: str = ""
-
-    def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            reject(f"Feature({self.name!r}).kind", f"one of {_KINDS}", repr(self.kind))
-        if bool(self.one) != bool(self.many):
-            reject(f"Feature({self.name!r}).one and .many", "given together", repr((self.one, self.many)))
 
 
 @dataclass(frozen=True)
@@ -83,7 +60,8 @@ class Schema:
             if not isinstance(feature, Feature):
                 reject("Schema", "of Features (Schema.of_names takes names)", repr(feature))
         names = self.names
-        doubled = sorted({name for name in names if names.count(name) > 1})
+        every = [*self.columns, *(one.name for one in self.features if one.columns)]
+        doubled = sorted({name for name in every if every.count(name) > 1})
         if doubled:
             reject("Schema", "of columns with different names", f"{', '.join(doubled)} more than once")
         for language, schema in self.translations.items():
@@ -95,6 +73,65 @@ class Schema:
         """A schema that knows only the names."""
         return cls(Feature(str(name)) for name in names)
 
+    @classmethod
+    def infer(cls, data: Any) -> Schema:
+        """A first guess from a table: kinds by dtype and values, one-hot groups by name and sum. Print it, correct it.
+
+        Text is categorical, an ordered dtype ordinal; whole numbers are integers, numbers that lie a round step apart
+        are of kind "step"; columns of 0 and 1 with a common beginning of their names that add up to 1 are a group.
+        """
+        return cls(Feature(**own) for own in guess(data))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a YAML file as `save` writes it; an error says in which line."""
+        return cls.from_record(read_yaml(path), str(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as YAML, to be read and corrected by people."""
+        write_yaml(path, {"format": FORMAT} | self.to_record())
+
+    def to_record(self) -> dict[str, Any]:
+        """The schema as plain values; words only where there are some."""
+        record: dict[str, Any] = {"features": [one.to_record() for one in self.features]}
+        if self.subject:
+            record["subject"] = self.subject
+        if self.outcomes:
+            record["outcomes"] = [[label, word] for label, word in self.outcomes.items()]
+        if self.translations:
+            record["translations"] = {code: other.to_record() for code, other in self.translations.items()}
+        return record
+
+    @classmethod
+    def from_record(cls, given: Located | Mapping[str, Any], source: str = "The schema") -> Schema:
+        """From what `to_record` gave, or from a file that knows its lines."""
+        record = given if isinstance(given, Located) else Located(given, source)
+        record.check("format", "features", "subject", "outcomes", "translations")
+        if "format" in record and record["format"].value != FORMAT:
+            record["format"].refuse(f"the format must be {FORMAT!r}, got {record['format'].value!r}")
+        made = []
+        for one in record["features"]:
+            one.check(*FIELDS, required=("name",))
+            made.append(one.built(partial(Feature, **one.value)))
+        outcomes = record.get("outcomes", [])
+        pairs = outcomes.items() if isinstance(outcomes, Mapping) else [tuple(pair) for pair in outcomes]
+        translations = {code: cls.from_record(record["translations"][code]) for code in record.get("translations", {})}
+        return record.built(lambda: cls(made, record.get("subject", ""), dict(pairs), translations))
+
+    def with_feature(self, name: str, **changes: Any) -> Schema:
+        """The same schema with something else about one column: `schema.with_feature("age", kind="integer")`."""
+        unknown = [key for key in changes if key not in FIELDS]
+        if unknown:
+            reject("Schema.with_feature", f"given fields of Feature ({', '.join(FIELDS)})", unknown[0])
+        j = self.index(name)
+        if "kind" in changes:  # what belongs to the old kind alone goes with it
+            changes = {"step": None, "columns": ()} | changes
+        made = replace(self.features[j], **changes)
+        kept = {key: value for key, value in changes.items() if key not in WORDS}
+        translations = {code: other.with_feature(name, **kept) for code, other in self.translations.items()}
+        features = (*self.features[:j], made, *self.features[j + 1 :])
+        return Schema(features, self.subject, self.outcomes, translations)
+
     def in_language(self, language: str) -> Schema:
         """The translation into that language, or the schema itself where there is none."""
         return self.translations.get(language, self)
@@ -105,8 +142,22 @@ class Schema:
         return tuple(feature.name for feature in self.features)
 
     @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns: the same, with the columns of a one-hot group in its place."""
+        return tuple(name for feature in self.features for name in feature.columns or (feature.name,))
+
+    @cached_property
     def _position(self) -> dict[str, int]:
         return {name: j for j, name in enumerate(self.names)}
+
+    def __str__(self) -> str:
+        heads = ("column", "kind", "domain", "unit", "description")
+        lines = [(one.name, one.kind, one.domain, one.unit, one.description) for one in self.features]
+        used = [k for k in range(len(heads)) if k < 2 or any(line[k] for line in lines)]
+        table = [[line[k] for k in used] for line in (heads, *lines)]
+        widths = [max(len(line[k]) for line in table) for k in range(len(used))]
+        table.insert(1, ["-" * width for width in widths])
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)
 
     def __len__(self) -> int:
         return len(self.features)

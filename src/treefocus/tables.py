@@ -150,6 +150,25 @@ def read_table(path: str | Path, ignore: Sequence[str] = (), coding: Coding | No
         return _read_text(path, ignore, coding)
 
 
+def read_columns(path: str | Path, ignore: Sequence[str] = ()) -> Any:
+    """The columns of a file for which no model is known: a pyarrow table, or arrays by name; text stays text."""
+    path = Path(path)
+    kept = [name for name in read_names(path) if name not in ignore]
+    with _complaining(path):
+        if path.suffix == ".parquet":
+            return import_pyarrow("Reading").read_table(path, columns=kept)
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file, delimiter=delimiter(path), restval=""))
+        return {name: _numbers_or_text([row[name].strip() for row in rows]) for name in kept}
+
+
+def _numbers_or_text(cells: list[str]) -> NDArray[Any]:
+    try:
+        return np.array([float(cell) if cell else np.nan for cell in cells], np.float64)
+    except ValueError:
+        return np.array([cell or None for cell in cells], object)
+
+
 def read_names(path: str | Path) -> tuple[str, ...]:
     """The names of the columns of a .csv, .tsv or .parquet file."""
     path = Path(path)

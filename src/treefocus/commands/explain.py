@@ -17,6 +17,7 @@ import typer
 from treefocus import distances
 from treefocus.adapters import translate
 from treefocus.commands.reading import constraints_of, label_of, numbers_of, read_model, read_rows
+from treefocus.commands.schema import read_schema
 from treefocus.commands.showing import console_of, progress_bar, rate_bar, say, show_overview, summary_line
 from treefocus.errors import InvalidInput
 from treefocus.explainer import Explainer
@@ -47,6 +48,10 @@ def explain(
     train: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Training rows: they set the scale, the domain and the covariance."),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What the columns are, as `treefocus schema` writes it: .yaml."),
     ] = None,
     distance: Annotated[
         str, typer.Option(metavar="NAME", help=f"What small means: {', '.join(distances.NAMED)}.")
@@ -130,6 +135,7 @@ def explain(
         "constraints": constraints_of(fix, increasing, decreasing, range_),
         "scale": None if scale == "none" else scale,
         "bounds": None if bounds is None else numbers_of("--bounds", bounds, bounds.split(":")),
+        "schema": read_schema(schema),
     }
     options = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}
     if output is not None and is_folder(output):
