@@ -90,18 +90,22 @@ def _thresholds(forest: Forest) -> tuple[Ints, Floats, Ints]:
     if forest.categories is not None:
         is_numeric = forest.categories.set_of_node[inner] < 0
         inner, feature, threshold = inner[is_numeric], feature[is_numeric], threshold[is_numeric]
-    pairs = np.stack([feature.astype(np.float64), threshold], axis=1)
+    n_nodes = len(inner)
     if forest.categories is not None:
         for f in np.flatnonzero(forest.categories.is_categorical):
             between = np.arange(forest.categories.n_labels(int(f))) + 0.5
-            pairs = np.concatenate([pairs, np.stack([np.full(len(between), float(f)), between], axis=1)])
-    pairs = np.unique(pairs, axis=0)
-    start = np.searchsorted(pairs[:, 0], np.arange(forest.n_features + 1)).astype(np.int32)
-    values = np.ascontiguousarray(pairs[:, 1])
+            feature = np.concatenate([feature, np.full(len(between), f, np.int32)])
+            threshold = np.concatenate([threshold, between])
+    order = np.lexsort((threshold, feature))
+    feature, threshold = feature[order], threshold[order]
+    is_first = np.ones(len(order), bool)
+    is_first[1:] = (feature[1:] != feature[:-1]) | (threshold[1:] != threshold[:-1])
+    number = np.empty(len(order), np.int32)
+    number[order] = np.cumsum(is_first) - 1
     split = np.full(len(forest.left), -1, np.int32)
-    for f in np.unique(feature):
-        mine = feature == f
-        split[inner[mine]] = start[f] + np.searchsorted(values[start[f] : start[f + 1]], threshold[mine])
+    split[inner] = number[:n_nodes]
+    start = np.searchsorted(feature[is_first], np.arange(forest.n_features + 1)).astype(np.int32)
+    values = np.ascontiguousarray(threshold[is_first])
     return start, values, split
 
 
