@@ -17,8 +17,10 @@
 #include <thread>
 #include <vector>
 
-// One build, several instruction sets, chosen when the library is loaded.
-#if defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+// One build, several instruction sets, chosen when the library is loaded; sanitizers are not awake by then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TREEFOCUS_VECTORISED
+#elif defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 #define TREEFOCUS_VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define TREEFOCUS_VECTORISED

@@ -342,19 +342,16 @@ def _levels(
     left: NDArray[np.int64], right: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
     """The inner nodes of every depth, all trees at once; rejects cycles and shared or unreachable nodes."""
-    frontier = starts[:-1]
-    seen = np.zeros(len(left), bool)
-    n_seen = 0
-    while frontier.size:
-        if seen[frontier].any():
-            raise InvalidInput("A forest node must be reached from its root once: here is a cycle or a shared child.")
-        seen[frontier] = True
+    is_inner = left >= 0
+    n_parents = np.bincount(left[is_inner], minlength=len(left)) + np.bincount(right[is_inner], minlength=len(left))
+    if n_parents.max() > 1 or n_parents[starts[:-1]].any():
+        raise InvalidInput("A forest node must be reached from its root once: here is a cycle or a shared child.")
+    frontier, n_seen = starts[:-1], 0
+    while frontier.size:  # nodes of one parent each, from roots of none: no way leads back
         n_seen += frontier.size
-        inner = frontier[left[frontier] >= 0]
+        inner = frontier[is_inner[frontier]]
         yield inner
         frontier = np.concatenate([left[inner], right[inner]])
-        if frontier.size != np.unique(frontier).size:
-            raise InvalidInput("A forest node must be reached from its root once: here is a shared child.")
     if n_seen != len(left):
         raise InvalidInput("A forest node must be reached from its root once: some are not reached at all.")
 
