@@ -76,7 +76,7 @@ BAD = {
     "a feature out of range": (changed("feature", 3, 2), r"Forest\.feature must be from 0 to 1 at every split, got 2"),
     "a split without a feature": (changed("feature", 3, -1), r"Forest\.feature must be from 0 to 1"),
     "a leaf with a feature": (changed("feature", 1, 0), r"Forest\.feature"),
-    "no features": (small(n_features=0), r"Forest\.n_features must be at least 1, got 0"),
+    "no features": (small(n_features=0), r"Forest\.n_features must be from 1 to 10000000, got 0"),
     "a NaN threshold": (changed("threshold", 0, np.nan), r"Forest\.threshold must be a number at every split, got NaN"),
     "too few thresholds": (
         small(threshold=[0.5]),

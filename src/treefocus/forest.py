@@ -10,7 +10,8 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ Link = Literal["identity", "sigmoid", "softmax", "exp"]
 InputDtype = Literal["float32", "float64"]
 
 FORMAT = "treefocus-forest-1"
+MOST_FEATURES = 10_000_000  # a file may claim anything
 LARGEST = float(np.finfo(np.float64).max)
 _DECISIONS = ("argmax", "above", "at_least", "between", "likely", "value")
 _LINKS = ("identity", "sigmoid", "softmax", "exp")
@@ -139,6 +141,7 @@ class Forest:
         )
 
     def __post_init__(self) -> None:
+        self._check_plain()
         for name, dtype in _ARRAYS.items():
             values = getattr(self, name)
             if values is not None:
@@ -152,9 +155,32 @@ class Forest:
         object.__setattr__(self, "classes", classes)
         self._check()
 
+    def _check_plain(self) -> None:
+        """What is not an array, and that the arrays are there."""
+        for name in ("n_features", "favoured"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool):
+                reject(f"Forest.{name}", "a whole number", repr(value))
+        for name in ("divisor", "cut", "cut_high"):
+            if not isinstance(getattr(self, name), Real):
+                reject(f"Forest.{name}", "a number", repr(getattr(self, name)))
+        if not isinstance(self.takes_missing, bool | np.bool_):
+            reject("Forest.takes_missing", "true or false", repr(self.takes_missing))
+        if not 1 <= self.n_features <= MOST_FEATURES:
+            reject("Forest.n_features", f"from 1 to {MOST_FEATURES}", self.n_features)
+        names = self.feature_names
+        if names is not None and not all(isinstance(name, str) for name in names):
+            reject("Forest.feature_names", "texts", repr(names))
+        for name in _REQUIRED:
+            if getattr(self, name) is None:
+                reject(f"Forest.{name}", "given", None)
+
     def _check(self) -> None:
+        for name in (*_ONE_A_NODE, "tree_start", "base_score", "classes"):
+            if getattr(self, name).ndim != 1:
+                reject(f"Forest.{name}", "a list", f"{getattr(self, name).ndim} dimensions")
         n_nodes = len(self.feature)
-        for name in ("threshold", "left", "right", "default_left"):
+        for name in _ONE_A_NODE:
             if len(getattr(self, name)) != n_nodes:
                 reject(f"Forest.{name}", f"as long as Forest.feature ({n_nodes})", len(getattr(self, name)))
         left, right = self.left.astype(np.int64), self.right.astype(np.int64)
@@ -165,8 +191,6 @@ class Forest:
         inner = self.feature[left >= 0]
         if (self.feature[left < 0] != -1).any():
             reject("Forest.feature", "-1 at every leaf", int(self.feature[left < 0].max()))
-        if self.n_features < 1:
-            reject("Forest.n_features", "at least 1", self.n_features)
         if inner.size and (inner.min() < 0 or inner.max() >= self.n_features):
             reject("Forest.feature", f"from 0 to {self.n_features - 1} at every split", int(inner.max()))
         if np.isnan(self.threshold).any():
@@ -268,11 +292,10 @@ class Forest:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Forest:
         """Build a forest from the parsed JSON object of `save`."""
-        known = {field.name for field in fields(cls)}
-        missing = {field.name for field in fields(cls)[:10]} - record.keys()
+        missing = _REQUIRED - record.keys()
         if missing:
             raise InvalidInput(f"The forest file lacks {', '.join(sorted(missing))}.")
-        values = {key: value for key, value in record.items() if key in known}
+        values = {key: value for key, value in record.items() if key in _FIELDS}
         try:
             names = values.get("feature_names")
             values["feature_names"] = None if names is None else tuple(names)
@@ -287,6 +310,9 @@ class Forest:
             raise InvalidInput(f"The forest file does not hold a forest: {error}.") from error
 
 
+_FIELDS = {field.name for field in fields(Forest)}
+_REQUIRED = {field.name for field in fields(Forest) if field.default is MISSING}
+_ONE_A_NODE = ("feature", "threshold", "left", "right", "default_left")
 _ARRAYS: dict[str, type[np.generic]] = {
     "feature": np.int32,
     "threshold": np.float64,

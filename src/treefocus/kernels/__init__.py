@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
@@ -31,16 +32,29 @@ _compiled: WeakKeyDictionary[Forest, _core.Forest] = WeakKeyDictionary()
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """How many threads to use: `n_jobs`, -1 for all cores, None for OMP_NUM_THREADS or else all cores."""
+    """How many threads to use: `n_jobs`, -1 for all cores, None for OMP_NUM_THREADS or else all cores.
+
+    None also heeds a limit that threadpoolctl has set, which scikit-learn's OpenMP knows of.
+    """
     if n_jobs is not None and n_jobs != -1:
         if not isinstance(n_jobs, Integral) or n_jobs < 1:
             reject("n_jobs", "None, -1 or at least 1", n_jobs)
         return int(n_jobs)
-    asked = os.environ.get("OMP_NUM_THREADS", "") if n_jobs is None else ""
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
     affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    n_cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    if n_jobs == -1:
+        return n_cores
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    wanted = int(asked) if asked.isdigit() and int(asked) > 0 else n_cores
+    limit = _openmp_threads()
+    return wanted if limit is None or limit >= n_cores else min(wanted, limit)
+
+
+def _openmp_threads() -> int | None:
+    """How many threads OpenMP would start here, where scikit-learn has loaded it."""
+    helpers = sys.modules.get("sklearn.utils._openmp_helpers")
+    ask = getattr(helpers, "_openmp_effective_n_threads", None)
+    return None if ask is None else int(ask())
 
 
 def grid_of(forest: Forest) -> Grid:

@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -151,6 +151,7 @@ def explain_batches(
 
 def answered(task: Task, batches: Iterable[Rows]) -> Generator[pa.RecordBatch, None, None]:
     """The answers to each batch, in order, computed ahead by a few threads."""
+    task = replace(task, n_jobs=kernels.n_threads(task.n_jobs))  # as this thread is allowed, not the workers
     n_workers = min(kernels.n_threads(task.n_jobs), MOST_WORKERS)
     if n_workers == 1 or task.time_limit is not None:  # two batches at once would share the time of each row
         for rows in batches:

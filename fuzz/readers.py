@@ -1,0 +1,84 @@
+"""What is fuzzed: for every kind of file that `load_forest` reads, a few small whole files to damage.
+
+A reader is one line in `READERS`: its name, the ending of its files, and a function that makes the files. A library
+that is not installed leaves its lines out.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+
+from treefocus import Explainer
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(60, 3))
+BINARY = (ROWS[:, 0] + ROWS[:, 1] > 0).astype(int)
+THREE = np.digitize(ROWS[:, 0], [-0.5, 0.5])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One kind of file."""
+
+    name: str
+    suffix: str
+    make: Callable[[], Iterator[bytes]]
+    needs: str = "sklearn"  # the library that writes the files
+
+    @property
+    def is_here(self) -> bool:
+        """Whether that library is installed."""
+        return find_spec(self.needs) is not None
+
+
+def _saved(save: Callable[[Path], Any], name: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        save(path)
+        return path.read_bytes()
+
+
+def own_files() -> Iterator[bytes]:
+    """Forests in our own format: one output, several, weights, missing values."""
+    missing = ROWS.copy()
+    missing[::5, 1] = np.nan
+    models = [
+        RandomForestClassifier(2, max_depth=2, random_state=0).fit(ROWS, THREE),
+        AdaBoostClassifier(n_estimators=3, random_state=0).fit(ROWS, BINARY),
+        HistGradientBoostingClassifier(max_iter=2, max_depth=2, min_samples_leaf=5).fit(missing, BINARY),
+    ]
+    for model in models:
+        yield _saved(Explainer(model, ROWS).forest.save, "model.json")
+
+
+def focus_trees() -> Iterator[bytes]:
+    """The paper's models: a tree, a forest, a boosted one."""
+    for kind, n_trees in (("dt", 1), ("rf", 2), ("ab", 2)):
+        model = RandomForestClassifier(n_trees, max_depth=2, random_state=0).fit(ROWS, BINARY)
+        trees = [
+            {
+                "feature": tree.tree_.feature.tolist(),
+                "threshold": tree.tree_.threshold.tolist(),
+                "children_left": tree.tree_.children_left.tolist(),
+                "children_right": tree.tree_.children_right.tolist(),
+                "value": tree.tree_.value[:, 0].tolist(),
+            }
+            for tree in model.estimators_
+        ]
+        record = {"format": "focus-trees-1", "kind": kind, "n_features": 3, "classes": [0, 1], "trees": trees}
+        yield json.dumps(record | {"estimator_weights": [0.5] * n_trees}).encode()
+
+
+READERS: tuple[Reader, ...] = (
+    Reader("treefocus-forest-1", ".json", own_files),
+    Reader("focus-trees-1", ".json", focus_trees),
+)
