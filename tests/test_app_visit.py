@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from typer.testing import CliRunner
 
 from servers import command
-from treefocus import Decreasing, Feature, Fixed, Increasing, InvalidInput, Range, Schema, loans
+from treefocus import Decreasing, Fixed, Increasing, InvalidInput, Range, Schema, loans
 from treefocus.app.demo import demo_service
 from treefocus.app.messages import ExplainBody
 from treefocus.app.rows import find
 from treefocus.app.running import default_jobs_folder
-from treefocus.app.schema_file import read_schema
 from treefocus.app.service import Question, Service
 from treefocus.app.visit import DOWN, FIXED, FREE, UP, Visit, checked_seconds
 from treefocus.app.workers import Errand
@@ -124,6 +124,21 @@ def test_ways_out_use_different_features_and_the_closest_comes_first(service: Se
 # --- models of other kinds
 
 
+def test_columns_of_categories_are_asked_by_their_labels() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=400), "colour": pd.Categorical(rng.choice(["red", "blue"], 400))})
+    labels = np.where((frame["size"] > 0) & (frame["colour"] == "red"), "yes", "no")
+    model = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype").fit(frame, labels)
+    service = Service(model, frame, as_table(np.empty((0, 2)), "rows"))
+    values = service.values_of([{"size": 1.0, "colour": "red"}, [1.0, "blue"], {"colour": None, "size": -1}])
+    assert service.predict(values).labels[:2] == ["yes", "no"]
+    found = service.explain(values[1:2], replace(service.asked, constraints=(Fixed("size"),)))
+    assert found.points[0].tolist() == [1.0, 1.0]  # red
+    assert service.explain(service.values_of([[1.0, "green"]]), service.asked).predicted[0] == "no"
+    with pytest.raises(InvalidInput, match=r"rows\[0\].size must be a number, got 'red'"):
+        service.values_of([["red", "red"]])
+
+
 def test_a_regression_is_refused_with_a_sentence() -> None:
     rows = np.arange(20.0).reshape(-1, 1)
     model = RandomForestRegressor(3).fit(rows, rows[:, 0])
@@ -132,52 +147,6 @@ def test_a_regression_is_refused_with_a_sentence() -> None:
 
 
 # --- files and the command
-
-
-SCHEMA = """
-subject: your application
-outcomes: {approved: approved, declined: declined}
-features:
-  - {name: age, kind: integer, unit: years, unit_one: year, label: your age}
-  - late_payments
-translations:
-  de: {features: [age, late_payments], subject: Ihr Antrag}
-"""
-
-
-def test_a_schema_is_read_from_yaml_and_json(tmp_path: Path) -> None:
-    (tmp_path / "schema.yaml").write_text(SCHEMA, encoding="utf-8")
-    schema = read_schema(tmp_path / "schema.yaml")
-    assert schema.features == (
-        Feature("age", "integer", "years", unit_one="year", label="your age"), Feature("late_payments"),
-    )  # fmt: skip
-    assert schema.outcomes == {"approved": "approved", "declined": "declined"}
-    assert schema.in_language("de") == Schema([Feature("age"), Feature("late_payments")], "Ihr Antrag")
-    record = {"features": ["a"], "outcomes": [[0, "refused"], [1, "granted"]]}
-    (tmp_path / "schema.json").write_text(json.dumps(record), encoding="utf-8")
-    assert read_schema(tmp_path / "schema.json").outcomes == {0: "refused", 1: "granted"}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        ("schema.txt", "", "a file whose name ends in .yaml, .yml, .json"),
-        ("schema.yaml", "features: [", "is not a schema"),
-        ("schema.yaml", "3", "is not a schema"),
-        ("schema.json", "{", "is not a schema"),
-        ("schema.json", "{}", "is not a schema: 'features'"),
-        ("schema.json", '{"features": [{"nom": "a"}]}', "is not a schema"),
-        ("schema.json", '{"features": [], "colour": 1}', "A schema must be made of features, subject"),
-        ("schema.json", '{"features": ["a", "a"]}', "a more than once"),
-    ],
-)
-def test_a_schema_that_cannot_be_read_is_told(tmp_path: Path, name: str, text: str, told: str) -> None:
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidInput) as caught:
-        read_schema(tmp_path / name)
-    assert told in str(caught.value)
-    with pytest.raises(InvalidInput, match="There is no file"):
-        read_schema(tmp_path / "other" / "schema.json")
 
 
 @pytest.mark.parametrize(
@@ -208,11 +177,10 @@ def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path
     service.forest.save(tmp_path / "model.json")
     for name, rows in (("rows.csv", service.rows.values[:40]), ("train.csv", service.rows.values)):
         write_columns(tmp_path / name, dict(zip(loans.SCHEMA.names, rows.T.tolist(), strict=True)))
-    words = {"subject": "the loan", "features": list(loans.SCHEMA.names), "outcomes": {"approved": "granted"}}
-    (tmp_path / "schema.json").write_text(json.dumps(words), encoding="utf-8")
+    Schema(loans.SCHEMA.features, "the loan", {"approved": "granted"}).save(tmp_path / "schema.yaml")
     arguments = [
         tmp_path / "model.json", "--data", tmp_path / "rows.csv", "--train", tmp_path / "train.csv", "--schema",
-        tmp_path / "schema.json", "--fix", "age", "--range", "income:0:90000", "--target", "approved", "--jobs",
+        tmp_path / "schema.yaml", "--fix", "age", "--range", "income:0:90000", "--target", "approved", "--jobs",
         tmp_path / "jobs", "--token", "0123456789abcdef",
     ]  # fmt: skip
     with command(*arguments) as (_, client):

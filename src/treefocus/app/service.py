@@ -14,7 +14,7 @@ from treefocus.adapters import translate
 from treefocus.app.limits import Limits
 from treefocus.app.workers import Errand
 from treefocus.certificate import fingerprint
-from treefocus.coding import Coding, encode
+from treefocus.coding import Coding, encode, label_of
 from treefocus.constraints import Constraint, Fixed
 from treefocus.distances import NAMED as DISTANCES
 from treefocus.errors import InvalidInput, reject
@@ -29,6 +29,7 @@ from treefocus.targets import as_targets
 
 Cell = float | str | bool | None
 COMPARED = ("euclidean", "manhattan", "cosine", "mahalanobis")
+_UNSEEN = object()  # stands for a category that the model does not know
 _EXPLAINERS = 16  # kept, the last used; each holds up to 10,000 examples
 
 
@@ -112,10 +113,20 @@ class Service:
         self.limits.check_seconds(question.time_limit)
         limit = self.asked.time_limit if question.time_limit is None else question.time_limit
         found = self.explainer(question).explain(
-            values, question.target, question.strategy, time_limit=limit, n_jobs=n_jobs, seed=question.seed,
-            progress=False if errand is None else errand.heard,
+            self._as_written(values), question.target, question.strategy, time_limit=limit, n_jobs=n_jobs,
+            seed=question.seed, progress=False if errand is None else errand.heard,
         )  # fmt: skip
         return found if labels is None else replace(found, row_labels=tuple(labels))
+
+    def _as_written(self, values: Floats) -> Any:
+        """The rows as people write them: categories by their labels."""
+        if all(labels is None for labels in self.labels):
+            return values
+        rows = values.astype(object)
+        for j, labels in enumerate(self.labels):
+            if labels is not None:
+                rows[:, j] = [None if code != code else _label(code, labels) for code in values[:, j]]
+        return rows
 
     def ways(self, row: Floats, question: Question, n: int, errand: Errand, label: Any) -> list[Explanations]:
         """Up to n ways out of one row, (1, n_features), that use different features; the closest first.
@@ -212,6 +223,11 @@ class Service:
                 "jobs_open": self.limits.jobs_open,
             },
         }  # fmt: skip
+
+
+def _label(code: float, labels: Sequence[Any]) -> Any:
+    known = label_of(code, labels)
+    return _UNSEEN if known is None else known
 
 
 def _frozen(option: Any) -> Any:

@@ -10,6 +10,7 @@ import typer
 
 from treefocus.adapters import translate
 from treefocus.commands.reading import constraints_of, label_of, read_model, read_rows
+from treefocus.commands.schema import read_schema
 from treefocus.constraints import Constraint
 from treefocus.distances import NAMED as DISTANCES
 from treefocus.errors import InvalidInput, TreefocusError
@@ -23,7 +24,7 @@ def serve(
     model: Annotated[Path | None, typer.Argument(metavar="[MODEL]", help="As for explain.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to pick from: .csv, .tsv, .parquet.")] = None,
     train: Annotated[Path | None, typer.Option(metavar="FILE", help="Training rows: scale and domain.")] = None,
-    schema: Annotated[Path | None, typer.Option(metavar="FILE", help="Words and units: .yaml or .json.")] = None,
+    schema: Annotated[Path | None, typer.Option(metavar="FILE", help="What the columns are, and words: .yaml.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve the invented loan applications.")] = False,
     distance: Annotated[str, typer.Option(metavar="NAME", help=f"Asked first: {', '.join(DISTANCES)}.")] = "manhattan",
     fix: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Must not change. Repeatable.")] = None,
@@ -102,7 +103,6 @@ def _service(
     question: Question,
     title: str,
 ) -> Service:
-    from treefocus.app.schema_file import read_schema
     from treefocus.app.service import Service
 
     forest = translate(model).forest
@@ -112,9 +112,8 @@ def _service(
         typer.echo(
             f"Note: no --train, so the scale and the range that answers stay in come from {data} itself.", err=True
         )
-    words = None if schema is None else read_schema(schema)
     examples = rows if known is None else known
-    return Service(model, examples, rows, schema=words, asked=question, limits=limits, title=title)
+    return Service(model, examples, rows, schema=read_schema(schema), asked=question, limits=limits, title=title)
 
 
 def _check_installed() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from treefocus.explanation import Explanation, Explanations
+from treefocus.explanation import Change, Explanation, Explanations
 from treefocus.render.phrases import catalogue
 from treefocus.render.plain import plain
 from treefocus.render.table import change_cells, difference
@@ -51,7 +51,7 @@ def changes(one: Explanation, language: str) -> str:
     lines = []
     for cells, change in zip(change_cells(one, language), one.changes, strict=True):
         before, after, moved, share = map(_safe, cells[1:])
-        side = "up" if change.after > change.before else "down"
+        side = _side(change)
         bar = f'<span class="tf-bar tf-{side}" style="width:{max(1.0, 50 * change.share):.1f}%"></span>'
         lines.append(
             f'<tr><th scope="row">{breakable(change.feature)}</th><td>{before}</td><td>{after}</td><td>{moved}</td>'
@@ -79,13 +79,21 @@ def side_by_side(found: Mapping[str, Explanations], language: str) -> str:
                 cells.append('<td><span class="tf-faint" aria-label="stays">·</span></td>')
                 continue
             after = measured(change.shown, words_of(one, change, language), phrases)
-            cells.append(f"<td>{_safe(after)}<br><small>{_safe(difference(change, language))}</small></td>")
+            moved = difference(change, language) if _side(change) != "other" else ""
+            cells.append(f"<td>{_safe(after)}<br><small>{_safe(moved)}</small></td>")
         lines.append(f'<tr><th scope="row">{breakable(feature)}</th>{"".join(cells)}</tr>')
     return (
         '<div class="tf-scroll" tabindex="0" role="region" aria-label="Distances side by side">'
         f'<table class="tf-compare"><thead><tr><td></td>{heads}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
+
+
+def _side(change: Change) -> str:
+    """Where a change goes: "up", "down", or "other" where there is no more and no less."""
+    if not all(isinstance(value, int | float) for value in (change.before, change.after)):
+        return "other"
+    return "up" if change.after > change.before else "down"
 
 
 def breakable(name: Any) -> str:

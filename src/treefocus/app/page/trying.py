@@ -87,10 +87,8 @@ class _Trying:
         self._begin(self._desk.visit.values)
 
     def _from_answer(self) -> None:
-        values = self._desk.visit.values.copy()
-        for change in self._desk.visit.answers[0][0].changes:
-            values[self._desk.service.schema.index(change.feature)] = change.shown
-        self._begin(values)
+        found = self._desk.visit.answers[0]
+        self._begin(np.where(np.isnan(found.shown[0]), found.points[0], found.shown[0]))
 
     def _begin(self, values: Any) -> None:
         self._values = values.copy()

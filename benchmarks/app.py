@@ -1,0 +1,259 @@
+"""The service under load: how soon the demo page is ready, how fast 8 clients are answered, what generated calls do
+to it, and whether memory stays flat.
+
+    python benchmarks/app.py startup            # from the command to the page
+    python benchmarks/app.py load               # 8 clients, p50 and p99
+    python benchmarks/app.py fuzz               # schemathesis, at least 2,000 calls
+    python benchmarks/app.py endure --minutes 10
+
+Everything runs on this machine over the loopback; clients and server share its cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treefocus import loans
+
+DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[tuple[int, int, float]]:
+    """`treefocus serve --demo` as a process: its id, its port, and when the command was given."""
+    with tempfile.TemporaryDirectory() as jobs:
+        began = time.perf_counter()
+        command = [sys.executable, "-m", "treefocus", "serve", "--demo", "--port", "0", "--jobs", jobs, *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            found = re.search(r":(\d+)/", process.stdout.readline())
+            assert found, "the server did not start"
+            yield process.pid, int(found[1]), began
+        finally:
+            process.terminate()
+            process.wait()
+
+
+class Client:
+    """One caller with one connection."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+        """Status and body of the answer."""
+        text = None if body is None else json.dumps(body)
+        self._connection.request(method, path, text, {"Content-Type": "application/json"})
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+
+def applicants() -> list[list[float]]:
+    """The declined ones, as a client would send them."""
+    trained = loans.train()
+    return trained.X_test[trained.model.predict(trained.X_test) == "declined"].tolist()
+
+
+# --- from the command to the page
+
+
+def startup(runs: int) -> None:
+    from playwright.sync_api import sync_playwright
+
+    times = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for _ in range(runs):
+            with served() as (_, port, began):
+                Client(port).call("GET", "/v1/health")
+                answered = time.perf_counter() - began
+                page = browser.new_page()
+                page.goto(f"http://127.0.0.1:{port}/")
+                page.get_by_role("button", name="Explain", exact=True).wait_for()
+                ready = time.perf_counter() - began
+                clicked = time.perf_counter()
+                page.get_by_role("button", name="Explain", exact=True).click()
+                page.locator(".tf-sentence").first.wait_for()
+                times.append((answered, ready, time.perf_counter() - clicked))
+                page.close()
+        browser.close()
+    for name, column in zip(("API answers", "page is ready", "first Explain"), zip(*times, strict=True), strict=True):
+        print(f"{name:14} {' '.join(f'{value:6.2f}' for value in column)}  s")
+
+
+# --- latency
+
+
+def load(n_clients: int, seconds: float) -> None:
+    rows = applicants()
+    kinds: dict[str, Callable[[random.Random], dict[str, Any]]] = {
+        "as the demo asks (manhattan)": lambda draw: {"rows": [draw.choice(rows)]},
+        "the four distances in turn": lambda draw: {"rows": [draw.choice(rows)], "distance": draw.choice(DISTANCES)},
+    }
+    with served() as (_, port, _):
+        for name, body in kinds.items():
+            took, failures = _hammer(port, n_clients, seconds, body)
+            quantiles = zip(("p50", "p95", "p99", "max"), np.quantile(took, [0.5, 0.95, 0.99, 1.0]), strict=True)
+            told = ", ".join(f"{name} {value:.3f} s" for name, value in quantiles)
+            print(f"{name:30} {len(took):6} answers, {len(took) / seconds:.1f} a second, {failures} failed; {told}")
+
+
+def _hammer(
+    port: int, n_clients: int, seconds: float, body: Callable[[random.Random], dict[str, Any]]
+) -> tuple[list[float], int]:
+    took: list[float] = []
+    failed: list[int] = []
+    end = time.perf_counter() + seconds
+
+    def client(number: int) -> None:
+        draw, own = random.Random(number), Client(port)
+        while time.perf_counter() < end:
+            asked, began = body(draw), time.perf_counter()
+            status, _ = own.call("POST", "/v1/explain", asked)
+            took.append(time.perf_counter() - began)
+            if status != 200:
+                failed.append(status)
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(n_clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return took, len(failed)
+
+
+# --- generated calls
+
+
+def fuzz(examples: int) -> None:
+    """Runs until at least 2,000 calls were made; schemathesis counts them itself."""
+    program = Path(sys.executable).with_name("schemathesis")
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+    with served("--max-seconds", "0.2") as (_, port, _):
+        subprocess.run(
+            [
+                str(program), "run", f"http://127.0.0.1:{port}/v1/openapi.json", "--checks", checks,
+                "--max-examples", str(examples), "--phases", "examples,coverage,fuzzing,stateful",
+                "--generation-database", "none",
+            ],
+            check=False, cwd=tempfile.gettempdir(),
+        )  # fmt: skip
+        print("the server is still there:", Client(port).call("GET", "/v1/health"))
+
+
+# --- endurance
+
+
+def endure(n_clients: int, minutes: float) -> None:
+    rows = applicants()
+    counts: Counter[str] = Counter()
+    end = time.perf_counter() + 60 * minutes
+    with served() as (pid, port, _):
+        threads = [
+            threading.Thread(target=_mixed, args=(number, port, rows, end, counts)) for number in range(n_clients)
+        ]
+        for thread in threads:
+            thread.start()
+        began, memory = time.perf_counter(), []
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(min(10.0, 6 * minutes))
+            memory.append((time.perf_counter() - began, _megabytes(pid)))
+        for at, size in memory[:: max(1, len(memory) // 12)]:
+            print(f"{at:6.0f} s  {size:7.1f} MB")
+        time.sleep(5)
+        print(f"   end    {_megabytes(pid):7.1f} MB")
+        warm = [size for at, size in memory if at > 60 * minutes / 5]
+        slope = np.polyfit([at for at, _ in memory if at > 60 * minutes / 5], warm, 1)[0] * 60 if len(warm) > 2 else 0.0
+        print(f"after the first fifth: {min(warm):.1f} to {max(warm):.1f} MB, {slope:+.2f} MB a minute")
+    print(dict(counts))
+
+
+def _mixed(number: int, port: int, rows: list[list[float]], end: float, counts: Counter[str]) -> None:
+    draw, own = random.Random(number), Client(port)
+
+    def expect(name: str, wanted: tuple[int, ...], method: str, path: str, body: Any = None) -> bytes:
+        try:
+            status, text = own.call(method, path, body)
+        except (OSError, http.client.HTTPException) as error:
+            counts[f"FAILED {name}: {type(error).__name__}"] += 1
+            own.__init__(port)  # type: ignore[misc]
+            return b"{}"
+        counts[name if status in wanted else f"FAILED {name}: {status}"] += 1
+        return text
+
+    while time.perf_counter() < end:
+        kind = draw.random()
+        if kind < 0.6:
+            asked = {"rows": [draw.choice(rows)], "distance": draw.choice(DISTANCES)}
+            if draw.random() < 0.3:
+                asked["constraints"] = [{"kind": "fixed", "columns": [draw.choice(loans.SCHEMA.names)]}]
+            expect("explain", (200,), "POST", "/v1/explain", asked)
+        elif kind < 0.8:
+            expect("predict", (200,), "POST", "/v1/predict", {"rows": draw.sample(rows, 20)})
+        elif kind < 0.9:
+            expect("misuse", (422,), "POST", "/v1/explain", {"rows": [[1]], "distance": "crow"})
+        elif kind < 0.95:
+            expect("page", (200,), "GET", "/")
+        elif kind < 0.97:
+            expect("card", (200,), "GET", "/v1/model")
+        else:
+            job = json.loads(expect("submit", (202, 429), "POST", "/v1/jobs", {"rows": draw.sample(rows, 30)}))
+            if "id" not in job:
+                continue
+            place = f"/v1/jobs/{job['id']}"
+            while json.loads(expect("progress", (200,), "GET", place)).get("status") in ("waiting", "running"):
+                time.sleep(0.1)
+            expect("result", (200,), "GET", f"{place}/result")
+            expect("forget", (204,), "DELETE", place)
+
+
+def _megabytes(pid: int) -> float:
+    """What the server holds in memory."""
+    status = Path(f"/proc/{pid}/status")
+    if status.exists():
+        return int(re.findall(r"VmRSS:\s+(\d+)", status.read_text())[0]) / 1024
+    said = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return int(said.stdout) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["startup", "load", "fuzz", "endure"])
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--examples", type=int, default=150)
+    asked = parser.parse_args()
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "")
+    if asked.what == "startup":
+        startup(asked.runs)
+    elif asked.what == "load":
+        load(asked.clients, asked.seconds)
+    elif asked.what == "fuzz":
+        fuzz(asked.examples)
+    else:
+        endure(asked.clients, asked.minutes)
+
+
+if __name__ == "__main__":
+    main()
