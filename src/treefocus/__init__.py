@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefocus.adapters import load_forest
+from treefocus.adapters import load_forest, load_model
 from treefocus.certificate import verify
 from treefocus.constraints import Decreasing, Fixed, Increasing, MayBeMissing, Range
 from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
@@ -61,5 +61,6 @@ __all__ = [
     "UnsupportedModel",
     "explain",
     "load_forest",
+    "load_model",
     "verify",
 ]  # fmt: skip

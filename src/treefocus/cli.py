@@ -14,10 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from treefocus import __version__
-from treefocus.adapters import translate
+from treefocus.adapters import load_model, translate
 from treefocus.certificate import verify as check_certificate
 from treefocus.commands.explain import INTERRUPTED, N_PEOPLE, explain
-from treefocus.commands.reading import read_model
 from treefocus.commands.schema import schema
 from treefocus.commands.serve import serve
 from treefocus.commands.showing import console_of, progress_bar, say, show_overview
@@ -158,7 +157,7 @@ def verify(
     """
     if not certificate.is_file():
         raise InvalidInput(f"There is no file {certificate}.")
-    forest = translate(read_model(model, allow_pickle)).forest
+    forest = translate(load_model(model, allow_pickle=allow_pickle)).forest
     checked = check_certificate(read_json(certificate), forest, reprove=reprove, time_limit=time_limit)
     typer.echo(checked.to_text())
     if not checked.holds:

@@ -6,12 +6,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from treefocus.adapters.files import load_forest
+from treefocus.adapters.files import load_forest, load_model
 from treefocus.adapters.source import Source
 from treefocus.errors import UnsupportedModel
 from treefocus.forest import Forest
 
-__all__ = ["Source", "load_forest", "supported", "translate"]
+__all__ = ["Source", "load_forest", "load_model", "supported", "translate"]
 
 # The module or top-level package of a model's class -> the adapter that knows it. An adapter has SUPPORTED, a tuple of
 # classes, to_source(model), and REFUSED, classes with the reason and what to do instead.

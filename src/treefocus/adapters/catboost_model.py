@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.adapters.nodes import Nodes
+from treefocus.adapters.nodes import Nodes, check_sizes
 from treefocus.categories import Labels
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.forest import Forest, Link, join_trees
@@ -101,6 +101,7 @@ class _Features:
                 "one_hot_max_size to the largest number of categories."
             )
         self.n_features = 1 + max(int(own["flat_feature_index"]) for own in (*numeric, *categorical))
+        check_sizes(self.n_features, 1, 1)
         self.column = {int(own["feature_index"]): int(own["flat_feature_index"]) for own in numeric}
         self.missing_left = {int(own["feature_index"]): own.get("nan_value_treatment") != "AsTrue" for own in numeric}
         self.category_column = {int(own["feature_index"]): int(own["flat_feature_index"]) for own in categorical}

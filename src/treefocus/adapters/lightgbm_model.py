@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.adapters.lightgbm_zero import ZERO, with_zero_as_missing
-from treefocus.adapters.nodes import Nodes
+from treefocus.adapters.nodes import Nodes, check_sizes
 from treefocus.categories import Labels
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.forest import Forest, join_trees
@@ -36,13 +36,15 @@ def read(text: str, *, classes: Any = None, source: str = "LightGBM") -> Forest:
     objective, *options = header.get("objective", "").split()
     settings = dict(option.split(":", 1) for option in options if ":" in option)
     _check(objective, options, text)
+    if "\nend of trees" not in text:
+        raise InvalidInput("The LightGBM file is cut short: the end of its trees is missing.")
     if not blocks:
         raise UnsupportedModel("This LightGBM model has no trees; train it for one round or more.")
     blocks[-1] = blocks[-1].split("\nend of trees")[0]
     trees = [_fields(block) for block in blocks]
     n_outputs = int(header["num_tree_per_iteration"])
-    if not 1 <= n_outputs <= len(trees):
-        raise InvalidInput(f"The LightGBM file is damaged: it has {n_outputs} trees in an iteration.")
+    n_features = int(header["max_feature_idx"]) + 1
+    check_sizes(n_features, n_outputs, len(trees))
     labels, are_values = _labels(header, text)
     nodes = _nodes(trees, n_outputs, labels, are_values)
     n_rounds = len(trees) // n_outputs
@@ -51,7 +53,7 @@ def read(text: str, *, classes: Any = None, source: str = "LightGBM") -> Forest:
     return nodes.to_forest(
         labels,
         base_score=np.zeros(n_outputs),
-        n_features=int(header["max_feature_idx"]) + 1,
+        n_features=n_features,
         divisor=averaged / float(settings.get("sigmoid", 1.0)),
         takes_missing=True,
         feature_names=None if _are_numbered(names) else tuple(names),

@@ -14,6 +14,7 @@ from treefocus.errors import InvalidInput
 from treefocus.forest import Forest, join_trees
 
 Array = NDArray[Any]
+MOST_FEATURES, MOST_LABELS = 10_000_000, 1 << 20
 
 
 @dataclass
@@ -75,6 +76,14 @@ class Nodes:
             categories=categories,
             **rest,
         )
+
+
+def check_sizes(n_features: int, n_outputs: int, n_trees: int, n_labels: int = 0) -> None:
+    """Refuse numbers that only a damaged file has, before memory is taken for them."""
+    if not 1 <= n_features <= MOST_FEATURES or n_labels > MOST_LABELS:
+        raise InvalidInput(f"The model has {n_features:,} columns and {n_labels:,} categories; it must be damaged.")
+    if not 1 <= n_outputs <= max(n_trees, 1):
+        raise InvalidInput(f"The model has {n_outputs:,} scores and {n_trees:,} trees; it must be damaged.")
 
 
 def end_to_end(trees: Sequence[Array], starts: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.adapters.nodes import Nodes, end_to_end
+from treefocus.adapters.nodes import Nodes, check_sizes, end_to_end
 from treefocus.categories import Labels
 from treefocus.errors import UnsupportedModel
 from treefocus.forest import Floats, Forest, Link, join_trees
@@ -47,12 +47,13 @@ def read(
     _check(objective, parameters, machine)
     n_classes = max(int(parameters["num_class"]), 2) if objective.startswith(("binary", "multi")) else 0
     n_outputs = n_classes if n_classes > 2 or objective.startswith("multi") else 1
+    n_features = int(parameters["num_feature"])
+    check_sizes(n_features, n_outputs, len(machine.get("gbtree", machine)["model"]["trees"]))
     inner = machine.get("gbtree", machine)["model"]
     n_trees = len(inner["trees"]) if n_rounds is None else int(inner["iteration_indptr"][n_rounds])
     trees = inner["trees"][:n_trees]
     if not trees:
         raise UnsupportedModel("This XGBoost model has no trees; train it for one round or more.")
-    n_features = int(parameters["num_feature"])
     labels, is_closed = _labels(learner, inner, trees, n_features)
     weight = np.asarray(machine.get("weight_drop", np.ones(n_trees)), np.float32)[:n_trees]
     nodes = _nodes(trees, np.asarray(inner["tree_info"][:n_trees], np.int64), weight, n_outputs, labels)
@@ -151,6 +152,7 @@ def _labels(
         ):
             is_categorical[index[node]] = True
             n_seen[index[node]] = max(n_seen[index[node]], members[at : at + size].max(initial=0) + 1)
+    check_sizes(n_features, 1, 1, int(n_seen.max()))
     for f, kind in enumerate(learner.get("feature_types") or ()):
         is_categorical[f] |= kind == "c"
     if not is_categorical.any():

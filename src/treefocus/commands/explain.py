@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treefocus import distances
-from treefocus.adapters import translate
-from treefocus.commands.reading import constraints_of, label_of, numbers_of, read_model, read_rows
+from treefocus.adapters import load_model, translate
+from treefocus.commands.reading import constraints_of, label_of, numbers_of, read_rows
 from treefocus.commands.schema import read_schema
 from treefocus.commands.showing import console_of, progress_bar, rate_bar, say, show_overview, summary_line
 from treefocus.errors import InvalidInput
@@ -39,7 +39,9 @@ def explain(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL", help="A forest saved as JSON (.json, .json.gz), or a pickled model with --allow-pickle."
+            metavar="MODEL",
+            help="A model file: XGBoost .json or .ubj, LightGBM .txt, CatBoost .cbm or .json, a serialised treelite "
+            "model, .skops, a forest saved as JSON, or a pickle with --allow-pickle.",
         ),
     ],
     data: Annotated[
@@ -95,7 +97,8 @@ def explain(
         bool,
         typer.Option(
             "--allow-pickle",
-            help="Read MODEL from .pkl or .joblib. Unpickling runs code from the file: only for files you trust.",
+            help="Read MODEL from .pkl or .joblib. Unpickling runs code from the file, whatever its author put there: "
+            "only for files you trust. The other formats hold numbers and run nothing.",
         ),
     ] = False,
     keep: Annotated[
@@ -169,7 +172,7 @@ def is_folder(output: str) -> bool:
 
 def _explained(asked: Asked, made: dict[str, Any], options: dict[str, Any], target: str | None) -> Explanations:
     """All rows at once."""
-    model = read_model(asked.model, asked.allow_pickle)
+    model = load_model(asked.model, allow_pickle=asked.allow_pickle)
     forest = translate(model).forest
     known = None if asked.train is None else read_rows(asked.train, asked.ignore, forest, None)
     table = read_rows(asked.data, asked.ignore, forest, known)
@@ -197,7 +200,7 @@ def stream(
     import_pyarrow("Writing")
     from treefocus.scale.files import explain_file
 
-    forest = translate(read_model(asked.model, asked.allow_pickle)).forest
+    forest = translate(load_model(asked.model, allow_pickle=asked.allow_pickle)).forest
     explainer = _streaming_explainer(asked, forest, made, keep)
     label = None if target is None else label_of(target, forest)
     began, done = time.perf_counter(), 0

@@ -10,34 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from treefocus.adapters import load_forest
 from treefocus.coding import Coding
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Forest
 from treefocus.schema import INTEGER
 from treefocus.tables import Table, read_names, read_table
-
-PICKLES = (".pkl", ".pickle", ".joblib")
-
-
-def read_model(path: Path, allow_pickle: bool) -> Any:
-    """A model from a file; a pickle only if that is allowed."""
-    if path.suffix not in PICKLES:
-        return load_forest(path)
-    if not allow_pickle:
-        raise InvalidInput(
-            f"{path} is a pickle, and reading one runs code from the file; add --allow-pickle if you trust it."
-        )
-    if not path.is_file():
-        raise InvalidInput(f"There is no file {path}.")
-    import joblib
-
-    try:
-        return joblib.load(path)
-    except Exception as error:  # whatever the file's own code raises
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInput(f"{path} cannot be unpickled: {reason}.") from error
 
 
 def read_rows(path: Path, ignore: Sequence[str] | None, forest: Forest, known: Table | None) -> Table:

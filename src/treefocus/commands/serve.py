@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treefocus.adapters import translate
-from treefocus.commands.reading import constraints_of, label_of, read_model, read_rows
+from treefocus.commands.reading import constraints_of, label_of, read_rows
 from treefocus.commands.schema import read_schema
 from treefocus.constraints import Constraint
 from treefocus.distances import NAMED as DISTANCES
@@ -78,7 +78,7 @@ def serve(
     elif model is None or data is None:
         raise InvalidInput("serve needs MODEL and --data, or --demo.")
     else:
-        known = read_model(model, allow_pickle)
+        known = load_model(model, allow_pickle=allow_pickle)
         question = _question(known, distance, constraints_of(fix, increasing, decreasing, range_), target, time_limit)
         service = _service(known, data, train, schema, ignore, limits, question, title or model.name)
     run(service, jobs or default_jobs_folder(service.fingerprint), host, port, token, access_log)
