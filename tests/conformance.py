@@ -14,9 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from forests import adversarial_rows
+from treefocus import kernels
 from treefocus.adapters import Source, translate
 from treefocus.forest import Floats
-from treefocus.kernels import reference
 
 TASKS = ("binary", "multi-class", "regression")
 Model = Any
@@ -113,17 +113,17 @@ def coded(source: Source, X: Any) -> Floats:
 def differing(source: Source, rows: Floats) -> NDArray[np.bool_]:
     """(n_rows,) where the model's own predict and the forest disagree; of a regressor, in the predicted value."""
     assert source.predict is not None
-    scores, said = reference.hard_scores(source.forest, rows), source.predict(rows)
+    scores, said = kernels.hard_scores(source.forest, rows), source.predict(rows)
     if source.forest.decision != "value":
-        return source.forest.classes[reference.decide(source.forest, scores)] != said
-    shown = reference.shown(source.forest, scores)[:, 0]
+        return source.forest.classes[kernels.decide(source.forest, scores)] != said
+    shown = kernels.reference.shown(source.forest, scores)[:, 0]
     return ~np.isclose(shown, said, rtol=max(source.precision, 2e-7 * _is_single(source)), atol=1e-30)
 
 
 def score_error(source: Source, rows: Floats) -> float:
     """The largest difference of scores, as a share of the largest score."""
     assert source.scores is not None
-    own, theirs = reference.hard_scores(source.forest, rows), source.scores(rows).astype(np.float64)
+    own, theirs = kernels.hard_scores(source.forest, rows), source.scores(rows).astype(np.float64)
     assert own.shape == theirs.shape
     return float(np.abs(own - theirs).max() / max(np.abs(theirs).max(), 1e-300))
 

@@ -12,7 +12,7 @@ from conformance_pipeline import PIPELINES
 from conformance_sklearn import SKLEARN
 from conformance_treelite import TREELITE
 from conformance_xgboost import XGBOOST
-from treefocus.kernels import reference
+from treefocus import kernels
 
 N_ROWS = 3_000
 CASES = [*SKLEARN, *XGBOOST, *LIGHTGBM, *CATBOOST, *TREELITE, *PIPELINES]
@@ -30,8 +30,8 @@ def test_the_forest_is_the_model(case: Case) -> None:
     error = score_error(source, rows)
     assert error == 0.0 if case.is_exact else error <= source.precision
     if source.forest.decision != "value":
-        scores = reference.hard_scores(source.forest, rows)
-        assert len(np.unique(reference.decide(source.forest, scores))) == source.forest.n_classes
+        scores = kernels.hard_scores(source.forest, rows)
+        assert len(np.unique(kernels.decide(source.forest, scores))) == source.forest.n_classes
 
 
 @pytest.mark.parametrize("case", LABELLED, ids=str)
@@ -40,7 +40,7 @@ def test_labels_are_the_tables_own(case: Case) -> None:
     assert source.forest.categories is not None
     rows = coded(source, data.X)
     assert np.nanmax(rows[:, 3]) == 11
-    shown = reference.shown(source.forest, reference.hard_scores(source.forest, rows))
+    shown = kernels.reference.shown(source.forest, kernels.hard_scores(source.forest, rows))
     if source.forest.decision == "value":
         np.testing.assert_allclose(shown[:, 0], model.predict(data.X), rtol=1e-5, atol=1e-6)
     else:

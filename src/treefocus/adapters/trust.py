@@ -13,7 +13,6 @@ from treefocus import kernels
 from treefocus.adapters.source import Source
 from treefocus.errors import ModelMismatch
 from treefocus.forest import Bools, Floats, Forest
-from treefocus.kernels import reference
 
 N_ROWS = 256
 _SHARE_MISSING, _SHARE_INFINITE = 0.08, 0.03
@@ -25,7 +24,7 @@ def trusted(source: Source, n_rows: int = N_ROWS) -> Source:
         return source
     forest = source.forest
     rows = telling_rows(source, n_rows)
-    own, said = _scores(forest, rows), source.predict(rows)
+    own, said = kernels.hard_scores(forest, rows), source.predict(rows)
     theirs = own if source.scores is None else source.scores(rows).astype(np.float64)
     largest = max(float(np.abs(theirs).max(initial=0.0)), 1e-300)
     is_close: Bools = np.asarray((np.abs(own - theirs) <= source.precision * largest).all(axis=1))
@@ -40,11 +39,6 @@ def trusted(source: Source, n_rows: int = N_ROWS) -> Source:
     if is_wrong.any():
         _refuse(forest, rows, is_wrong, f"it predicts {said[is_wrong][0]}, the translation {given[is_wrong][0]}")
     return source
-
-
-def _scores(forest: Forest, rows: Floats) -> Floats:
-    is_compiled = forest.categories is None and forest.decision in ("argmax", "above", "at_least")
-    return kernels.hard_scores(forest, rows) if is_compiled else reference.hard_scores(forest, rows)
 
 
 def telling_rows(source: Source, n_rows: int = N_ROWS) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treefocus.adapters import translate
+from treefocus.adapters import load_model, translate
 from treefocus.commands.reading import constraints_of, label_of, read_rows
 from treefocus.commands.schema import read_schema
 from treefocus.constraints import Constraint
