@@ -310,6 +310,20 @@ def test_colours_can_be_chosen(visit: Any) -> None:
     page.wait_for_function(f"{background} === 'rgb(255, 255, 255)'")
 
 
+def test_people_sign_in_where_a_token_is_asked_for(browser: Any, tmp_path: Path) -> None:
+    with command("--demo", "--jobs", tmp_path, "--token", "0123456789abcdef") as (_, client):
+        context = browser.new_context(**DESKTOP)
+        page = context.new_page()
+        page.goto(str(client.base_url))
+        page.get_by_label("Token").fill("wrong")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("The token is wrong.").wait_for()
+        page.get_by_label("Token").fill("0123456789abcdef")
+        page.keyboard.press("Enter")
+        assert "would be approved" in asked(page)
+        context.close()
+
+
 def test_two_visitors_do_not_disturb_each_other(visit: Any) -> None:
     one, other = visit(), visit()
     asked(one)

@@ -102,6 +102,8 @@ def test_pages_of_other_sites_may_not_call(client: httpx.Client, service: Servic
         answer = client.post("/v1/predict", json=body, headers={"origin": origin})
         assert answer.status_code == 403
         assert answer.json()["detail"] == "Pages of other sites may not call this server."
+        assert client.get("/v1/model", headers={"origin": origin}).status_code == 403
+        assert client.options("/v1/model", headers={"origin": origin}).status_code == 403
     own = str(client.base_url).rstrip("/")
     assert client.post("/v1/predict", json=body, headers={"origin": own}).status_code == 200
 
@@ -123,7 +125,7 @@ def test_every_answer_has_careful_headers(client: httpx.Client, guarded: httpx.C
     for answer in answers:
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["cache-control"] == "no-store"
         assert "server" not in answer.headers or "uvicorn" in answer.headers["server"]

@@ -173,6 +173,17 @@ def test_misuse_of_the_command_is_one_line(
     assert "Traceback" not in result.output
 
 
+SOCKET = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+UPGRADE = {
+    "connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+}  # fmt: skip
+ESCAPES = (
+    "/..%2f..%2f..%2fetc/passwd", "/static/..%2f..%2fpyproject.toml", "/_nicegui/static/..%2f..%2f__init__.py",
+    "/v1/..%2f..%2fetc/passwd", "/_nicegui/3/static/%2e%2e/%2e%2e/nicegui.py", "//etc/passwd",
+)  # fmt: skip
+
+
 def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path) -> None:
     service.forest.save(tmp_path / "model.json")
     for name, rows in (("rows.csv", service.rows.values[:40]), ("train.csv", service.rows.values)):
@@ -183,7 +194,7 @@ def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path
         tmp_path / "schema.yaml", "--fix", "age", "--range", "income:0:90000", "--target", "approved", "--jobs",
         tmp_path / "jobs", "--token", "0123456789abcdef",
     ]  # fmt: skip
-    with command(*arguments) as (_, client):
+    with command(*arguments) as (process, client):
         assert client.get("/v1/health").status_code == 401
         client.headers["authorization"] = "Bearer 0123456789abcdef"
         card = client.get("/v1/model").json()
@@ -195,6 +206,14 @@ def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path
         page = client.get("/")
         assert page.status_code == 200
         assert "default-src 'self'" in page.headers["content-security-policy"]
+        for path in ESCAPES:
+            assert client.get(path).status_code in (404, 405), path
+        assert client.get(SOCKET, headers=UPGRADE | {"authorization": ""}).status_code == 403
+        assert client.get(SOCKET, headers=UPGRADE | {"origin": "http://example.org"}).status_code == 403
+        process.terminate()
+        assert process.wait(30) in (0, -15)
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
 
 
 def test_jobs_are_kept_where_the_user_keeps_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Take docs/images/page.png: the demo page with an answer, in Chromium.
+"""Take docs/images/page.png, page-dark.png and page-phone.png: the demo page with an answer, in Chromium.
 
 Run it from anywhere: python docs/images/page.py
 """
@@ -11,8 +11,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import sync_playwright
+
+DESK = {"viewport": {"width": 1280, "height": 860}}
+LOOKS: dict[str, dict[str, Any]] = {
+    "page": DESK,
+    "page-dark": DESK | {"color_scheme": "dark"},
+    "page-phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
+}
 
 
 def main() -> None:
@@ -26,13 +34,15 @@ def main() -> None:
             assert server.stdout is not None
             (address,) = re.findall(r"http://\S+:\d+", server.stdout.readline())
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": 1280, "height": 860})
-            page.goto(address)
-            page.get_by_role("button", name="Explain", exact=True).click()
-            page.locator(".tf-sentence").first.wait_for()
-            page.mouse.move(0, 0)
-            page.wait_for_timeout(500)
-            page.screenshot(path=Path(__file__).with_name("page.png"))
+            for name, options in LOOKS.items():
+                page = browser.new_page(**options)
+                page.goto(address)
+                page.get_by_role("button", name="Explain", exact=True).click()
+                page.locator(".tf-sentence").first.wait_for()
+                page.mouse.move(0, 0)
+                page.wait_for_timeout(1500)  # until it has scrolled to the answer, where it does
+                page.screenshot(path=Path(__file__).with_name(f"{name}.png"))
+                page.close()
             browser.close()
         finally:
             server.terminate()

@@ -29,6 +29,7 @@ def be_discreet() -> None:
         logger = logging.getLogger(name)
         if not any(isinstance(one, Discreet) for one in logger.filters):
             logger.addFilter(Discreet())
+    logging.getLogger("nicegui").setLevel(logging.ERROR)  # its warnings name addresses that were asked for
 
 
 def _arguments(record: logging.LogRecord) -> tuple[object, ...]:

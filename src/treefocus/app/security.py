@@ -21,12 +21,11 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN = 16
 SIGN_IN = "/sign-in"
 _COOKIE = "treefocus"
-_SAFE = ("GET", "HEAD", "OPTIONS")
 _FORM_BYTES = 2_000
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -88,7 +87,7 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         if not self._is_known_host(headers):
             return problem(421, "The server is not known by that name.")
-        if not _is_own_origin(scope, headers):
+        if not _is_own_origin(headers):
             return problem(403, "Pages of other sites may not call this server.")
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > self._body_bytes:
@@ -143,11 +142,10 @@ def _too_large(most: int) -> str:
     return f"The body must be at most {most:,} bytes, got more."
 
 
-def _is_own_origin(scope: Scope, headers: Headers) -> bool:
+def _is_own_origin(headers: Headers) -> bool:
+    """Browsers name the page that calls, except where it is our own that only reads."""
     origin = headers.get("origin")
-    if origin is None or (scope["type"] == "http" and scope["method"] in _SAFE):
-        return True
-    return urlsplit(origin).netloc == headers.get("host")
+    return origin is None or urlsplit(origin).netloc == headers.get("host")
 
 
 async def _read_form(receive: Receive) -> dict[str, list[str]]:
