@@ -20,7 +20,7 @@ from servers import serving, wait_until
 from treefocus import Decreasing, Explainer, Explanations, Fixed, Increasing, InvalidInput, Range, loans
 from treefocus.app import messages
 from treefocus.app.demo import demo_service
-from treefocus.app.limits import Limits
+from treefocus.app.limits import Limits, OverLimit
 from treefocus.app.problems import sentence
 from treefocus.app.service import Question, Service
 from treefocus.app.workers import CalledOff, Errand
@@ -93,10 +93,10 @@ def test_explain_answers_as_python_does(client: httpx.Client, declined: list[lis
     explainer = Explainer(
         trained.model, trained.X_train, distance="euclidean", constraints=constraints, scale="std", schema=loans.SCHEMA
     )
-    expected = explainer.explain(np.array(declined[:4]), "approved", time_limit=2.0, seed=3)
+    expected = explainer.explain(np.array(declined[:4]), "approved", time_limit=5.0, seed=3)
     body = {
         "rows": [named(declined[0]), *declined[1:4]], "target": "approved", "distance": "euclidean", "scale": "std",
-        "time_limit": 2.0, "seed": 3, "strategy": "auto",
+        "time_limit": 5.0, "seed": 3, "strategy": "auto",
         "constraints": [
             {"kind": "fixed", "columns": ["age"]}, {"kind": "increasing", "columns": ["income"]},
             {"kind": "decreasing", "columns": ["loan_amount", 9]},
@@ -308,6 +308,13 @@ def test_a_search_stops_when_it_is_called_off(slow: Service) -> None:
     errand = Errand()
     threading.Timer(0.5, errand.call_off).start()
     with pytest.raises(CalledOff):
+        slow.explain(slow.rows.values[:1], replace(slow.asked, time_limit=30.0), errand)
+
+
+def test_a_search_without_a_sense_of_time_is_ended(slow: Service) -> None:
+    errand = Errand(seconds=0.2)
+    errand.begin()
+    with pytest.raises(OverLimit, match="The search took more than 0 seconds; ask about fewer rows"):
         slow.explain(slow.rows.values[:1], replace(slow.asked, time_limit=30.0), errand)
 
 

@@ -48,7 +48,7 @@ def declined(service: Service) -> list[list[float]]:
 
 
 def quick(rows: list[list[float]], **more: Any) -> dict[str, Any]:
-    return {"rows": rows, "target": "approved", "distance": "manhattan", "time_limit": 0.5} | more
+    return {"rows": rows, "target": "approved", "distance": "manhattan", "time_limit": 10.0} | more
 
 
 def endless(rows: list[list[float]]) -> dict[str, Any]:
@@ -170,13 +170,13 @@ def test_what_a_server_left_behind_goes_on(
 
 def test_a_job_of_another_model_fails_with_a_sentence(service: Service, tmp_path: Path) -> None:
     folder = JobFolder(tmp_path)
-    folder.create("0" * 32, {"submitted": "2026", "n_rows": 0, "model": "another", "body": {"rows": []}})
+    folder.create("0" * 32, {"submitted": "2026", "n_rows": 0, "server": "another", "body": {"rows": []}})
     folder.close()
     for _ in range(2):  # and the next server knows why
         with serving(service, tmp_path) as client:
             job = ended(client, f"/v1/jobs/{'0' * 32}")
             assert job["status"] == "failed"
-            assert job["detail"].startswith("The job was submitted for another model")
+            assert job["detail"].startswith("The job was submitted to a server with another model")
 
 
 def test_an_unexpected_failure_tells_nothing_of_the_rows(
@@ -195,6 +195,39 @@ def test_an_unexpected_failure_tells_nothing_of_the_rows(
     assert job.status == "failed"
     assert "RuntimeError" in caplog.text
     assert "4711" not in caplog.text + str(job.detail)
+
+
+def test_a_full_disk_fails_the_job_and_not_the_server(
+    service: Service, declined: list[list[float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = Jobs(tmp_path, service)
+    first = jobs.submit(ExplainBody.model_validate(quick(declined[:1])))
+    own = job_folder.write_whole
+
+    def full(path: Path, text: str) -> None:
+        if first.id in path.parts:
+            raise OSError("no space left")
+        own(path, text)
+
+    monkeypatch.setattr(job_folder, "write_whole", full)
+    jobs.start()
+    wait_until(lambda: first.has_ended)
+    second = jobs.submit(ExplainBody.model_validate(quick(declined[:1])))
+    wait_until(lambda: second.has_ended)
+    jobs.close()
+    assert (first.status, first.detail) == ("failed", "The server cannot write to its jobs folder.")
+    assert second.status == "done"
+
+
+def test_foreign_files_in_the_folder_are_left_alone(service: Service, tmp_path: Path) -> None:
+    (tmp_path / ("a" * 32)).mkdir()
+    (tmp_path / ("b" * 32)).mkdir()
+    (tmp_path / ("b" * 32) / "request.json").write_text("{", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    jobs = Jobs(tmp_path, service)
+    assert jobs.all() == []
+    jobs.close()
+    assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_one_server_a_folder(service: Service, tmp_path: Path) -> None:

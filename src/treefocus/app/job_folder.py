@@ -42,8 +42,12 @@ class JobFolder:
 
     def identifiers(self) -> list[str]:
         """The jobs there are, the oldest first."""
-        found = [one for one in self.path.iterdir() if _IDENTIFIER.fullmatch(one.name)]
-        return [one.name for one in sorted(found, key=lambda one: (self.request(one.name)["submitted"], one.name))]
+        found = []
+        for one in self.path.iterdir():
+            if _IDENTIFIER.fullmatch(one.name):
+                with contextlib.suppress(OSError, ValueError, KeyError):  # somebody's own file is not a job
+                    found.append((self.request(one.name)["submitted"], one.name))
+        return [name for _, name in sorted(found)]
 
     def create(self, identifier: str, request: dict[str, Any]) -> None:
         """Take a job: it is there with its request, or it is not there."""

@@ -41,7 +41,7 @@ class Job:
     status: str = "waiting"
     detail: str | None = None
     done: int = 0
-    errand: Errand = field(default_factory=Errand)
+    errand: Errand = field(default_factory=Errand)  # of one part after the other
 
     @property
     def has_ended(self) -> bool:
@@ -94,9 +94,10 @@ class Jobs:
         service.check(question, len(body.rows))
         with self._changed:
             service.limits.check_jobs(sum(not job.has_ended for job in self._jobs.values()))
-            job = Job(uuid.uuid4().hex, len(body.rows), datetime.now(UTC).isoformat())
+            errand = Errand(service.limits.patience(PART))
+            job = Job(uuid.uuid4().hex, len(body.rows), datetime.now(UTC).isoformat(), errand=errand)
             request = {
-                "submitted": job.submitted, "n_rows": job.n_rows, "model": service.fingerprint,
+                "submitted": job.submitted, "n_rows": job.n_rows, "server": service.identity,
                 "body": body.model_dump(mode="json", exclude_unset=True),
             }  # fmt: skip
             self._folder.create(job.id, request)
@@ -173,8 +174,8 @@ class Jobs:
     def _run(self, job: Job) -> None:
         service = self._service
         request = self._folder.request(job.id)
-        if request["model"] != service.fingerprint:
-            raise InvalidInput("The job was submitted for another model than the one that is served now.")
+        if request["server"] != service.identity:
+            raise InvalidInput("The job was submitted to a server with another model, other data or other defaults.")
         body = ExplainBody.model_validate(request["body"], strict=False)
         values, question = service.values_of(body.rows), body.question(service.asked)
         for number, part in enumerate(_parts(job.n_rows)):
@@ -182,6 +183,7 @@ class Jobs:
             if self._folder.has_part(job.id, number):
                 continue
             own = _part_of(question.target, part)
+            job.errand.begin()
             found = service.explain(
                 values[part], replace(question, target=own), job.errand, labels=range(part.start, part.stop),
                 n_jobs=service.limits.calls_at_once,
@@ -198,7 +200,11 @@ class Jobs:
 
     def _end(self, job: Job, status: str, record: dict[str, Any]) -> None:
         with self._changed:
-            self._folder.end(job.id, status, record)
+            try:
+                self._folder.end(job.id, status, record)
+            except OSError as error:  # no room, say; what the next server finds is a job to go on with
+                _log.error("the end of a job cannot be written: %s", told(error))
+                status, record = "failed", {"detail": "The server cannot write to its jobs folder."}
             job.status, job.detail = status, record.get("detail")
             job.done = job.n_rows if status == "done" else job.done
             self._changed.notify_all()
@@ -206,7 +212,8 @@ class Jobs:
     def _known(self, identifier: str) -> Job:
         """A job of an earlier server."""
         request, status = self._folder.request(identifier), self._folder.status(identifier)
-        job = Job(identifier, request["n_rows"], request["submitted"], status)
+        errand = Errand(self._service.limits.patience(PART))
+        job = Job(identifier, request["n_rows"], request["submitted"], status, errand=errand)
         if status == "failed":
             job.detail = self._folder.ended(identifier, status)["detail"]
         job.done = job.n_rows if status == "done" else 0

@@ -64,6 +64,10 @@ class Limits:
         if isinstance(seconds, int | float) and seconds > self.seconds_per_row:
             raise OverLimit(f"time_limit must be at most {self.seconds_per_row:g} seconds a row, got {seconds:g}.")
 
+    def patience(self, n_rows: int) -> float:
+        """Seconds after which a call for so many rows is ended, whatever its strategy thinks of time limits."""
+        return 2 * self.seconds_per_row * max(1, n_rows) + 10
+
     def check_jobs(self, n_open: int) -> None:
         """Jobs that wait or run when another one comes."""
         if n_open >= self.jobs_open:

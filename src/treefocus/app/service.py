@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -87,6 +88,7 @@ class Service:
         coding = Coding.of(self.forest, self.schema.names)
         self.labels = (None,) * len(self.schema) if coding is None else coding.labels
         self.fingerprint = fingerprint(self.forest)
+        self.identity = self._identity()
         self.predictions = self.predict(rows.values)
 
     def explainer(self, question: Question) -> Explainer:
@@ -99,6 +101,13 @@ class Service:
             self._model, self._data, distance=distance, constraints=constraints, scale=_thawed(scale), bounds=bounds,
             schema=self._schema,
         )  # fmt: skip
+
+    def _identity(self) -> str:
+        """What answers depend on besides the call: the model, the space of the data, the defaults."""
+        digest = hashlib.sha256(f"{self.fingerprint} {self.asked!r} {self.schema!r}".encode())
+        for side in (self.space.low, self.space.high, self.space.scale, self.space.offset):
+            digest.update(np.ascontiguousarray(side).tobytes())
+        return digest.hexdigest()
 
     def check(self, question: Question, n_rows: int) -> None:
         """Refuse now what could not be answered later."""

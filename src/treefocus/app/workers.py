@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from treefocus.app.limits import Limits, TooBusy
+from treefocus.app.limits import Limits, OverLimit, TooBusy
 
 T = TypeVar("T")
 
@@ -23,10 +25,16 @@ class Errand:
     `heard` goes into `explain(progress=)`; the search asks it many times a second and ends when it raises.
     """
 
-    def __init__(self, n_rows: int = 1) -> None:
-        self.n_rows = n_rows
+    def __init__(self, seconds: float = math.inf) -> None:
+        """`seconds`: after which it ends by itself, for strategies that keep no time."""
         self.done = 0
+        self._seconds = seconds
+        self._end = math.inf
         self._is_off = threading.Event()
+
+    def begin(self) -> None:
+        """The clock starts when the search does, not while it waits."""
+        self._end = time.monotonic() + self._seconds
 
     def call_off(self) -> None:
         """Stop the search at its next breath."""
@@ -42,6 +50,10 @@ class Errand:
         self.done = done
         if self._is_off.is_set():
             raise CalledOff
+        if time.monotonic() > self._end:
+            raise OverLimit(
+                f"The search took more than {self._seconds:.0f} seconds; ask about fewer rows, or by another strategy."
+            )
 
 
 class Workers:
@@ -77,4 +89,5 @@ class Workers:
 
 def _guarded(work: Callable[[Errand], T], errand: Errand) -> T:
     errand.heard(0)
+    errand.begin()
     return work(errand)

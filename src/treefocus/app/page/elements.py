@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 from typing import TypeVar
@@ -43,6 +43,21 @@ def named(element: E, name: str) -> E:
     """The element with a name for screen readers; names may hold any letter."""
     element.props["aria-label"] = name
     return element
+
+
+def fold(title: str, build: Callable[[], object]) -> ui.expansion:
+    """A part that is made when it is first opened: a model of hundreds of columns makes the page no slower."""
+    is_built = False
+
+    def opened() -> None:
+        nonlocal is_built
+        if not is_built:
+            is_built = True
+            with part:
+                build()
+
+    part = ui.expansion(title, on_value_change=opened).classes("tf-fold")
+    return part
 
 
 def title_of(feature: Feature) -> str:

@@ -33,7 +33,8 @@ class _Picker:
     def __init__(self, desk: Desk) -> None:
         self._desk, self._page = desk, 0
         service = desk.service
-        self._columns = np.argsort(-np.bincount(service.forest.feature[service.forest.feature >= 0]), kind="stable")
+        used = service.forest.feature[service.forest.feature >= 0]
+        self._columns = np.argsort(-np.bincount(used, minlength=len(service.schema)), kind="stable")
         classes = {_ALL: "every class"} | {str(k): str(label) for k, label in enumerate(service.classes)}
         with ui.element("div").classes("tf-fields"):
             example = f"{service.schema.names[self._columns[0]]}>1"

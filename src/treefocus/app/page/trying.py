@@ -9,7 +9,7 @@ import numpy as np
 from nicegui import ui
 
 from treefocus.app.page.desk import Desk
-from treefocus.app.page.elements import button, live, markup, named, title_of
+from treefocus.app.page.elements import button, fold, live, markup, named, title_of
 from treefocus.app.page.pictures import prediction
 from treefocus.render.phrases import catalogue
 
@@ -32,8 +32,7 @@ class _Trying:
             button("Start from the row", self._from_row)
             self._answer = button("Start from the answer", self._from_answer)
             button("Ask about these values", self._ask)
-        with ui.expansion("Sliders: move them and watch the prediction").classes("tf-fold"):
-            self._sliders()
+        fold("Sliders: move them and watch the prediction", self._sliders)
         self._tell()
         desk.when_row_changes(self._from_row)
         desk.when_answer_changes(self._offer)

@@ -9,7 +9,7 @@ import numpy as np
 from nicegui import ui
 
 from treefocus.app.page.desk import Desk
-from treefocus.app.page.elements import live, markup, named, title_of
+from treefocus.app.page.elements import fold, live, markup, named, title_of
 from treefocus.app.page.pictures import prediction
 from treefocus.app.visit import DOWN, FIXED, FREE, TYPED, UP, Rule
 
@@ -27,15 +27,21 @@ class _Values:
         self._is_filling = False
         with live():
             self._said = markup("")
-        fold = ui.expansion("Values: type in a row of your own").classes("tf-fold")
-        with fold, ui.element("div").classes("tf-grid"):
-            self._fields = [self._field(j) for j in range(len(desk.service.schema))]
-        with ui.expansion("Rules: what may change, and how far").classes("tf-fold") as self._rules:
-            for j, rule in enumerate(desk.visit.rules):
-                self._rule(j, rule)
+        self._fields: list[Any] = []
+        fold("Values: type in a row of your own", self._values)
+        self._rules = fold("Rules: what may change, and how far", self._every_rule)
         desk.when_row_changes(self._fill)
         self._fill()
         self._count()
+
+    def _values(self) -> None:
+        with ui.element("div").classes("tf-grid"):
+            self._fields = [self._field(j) for j in range(len(self._desk.service.schema))]
+        self._fill()
+
+    def _every_rule(self) -> None:
+        for j, rule in enumerate(self._desk.visit.rules):
+            self._rule(j, rule)
 
     def _field(self, j: int) -> Any:
         feature, labels = self._desk.service.schema.features[j], self._desk.service.labels[j]
