@@ -194,13 +194,16 @@ class PredictAnswer(BaseModel):
     rows: list[RowPrediction]
 
 
+Answered = float | str | bool | None  # a number, a category or an infinity by its name, nothing
+
+
 class Change(BaseModel):
     """One feature that moves."""
 
     feature: str
-    before: float
-    after: float
-    shown: float = Field(description="The shortest number the model cannot tell from `after`.")
+    before: Answered
+    after: Answered
+    shown: Answered = Field(description="The shortest number the model cannot tell from `after`.")
     share: float = Field(description="Of the whole change.")
     unit: str
     part: float | Literal["Infinity", "-Infinity"] | None
@@ -218,8 +221,8 @@ class RowAnswer(BaseModel):
     lower_bound: float | None = Field(description="No answer is closer; null stands for infinity.")
     gap: float | None
     changes: list[Change] = Field(description="The largest first.")
-    counterfactual: list[float | Literal["Infinity", "-Infinity"] | None] | None
-    values: list[float | Literal["Infinity", "-Infinity"] | None]
+    counterfactual: list[Answered] | None
+    values: list[Answered]
 
 
 class ExplainAnswer(BaseModel):
