@@ -70,6 +70,9 @@ struct Draft {
             const auto found = std::lower_bound(first + forest.start[f], first + forest.start[f + 1], value[i]);
             forest.split[i] = static_cast<std::int32_t>(found - first);
         }
+        for (std::int32_t f = 0; f <= forest.n_features; ++f) forest.cell_start.push_back(forest.start[f] + f);
+        forest.has_sets.assign(forest.n_features, 0);
+        forest.set_of_node.assign(forest.n_nodes(), -1);
         forest.finish();
         return forest;
     }
@@ -172,7 +175,7 @@ struct Question {
 
     Batch batch() const {
         return {rows.data(), low.data(), high.data(), offset.data(), scale.data(), grain.data(), origin.data(),
-                target.data(), rows.data(), n};
+                target.data(), rows.data(), n, nullptr, nullptr};
     }
 
     bool flips(const double* point, std::int64_t row) const {
