@@ -1,4 +1,4 @@
-"""What is fuzzed: for every kind of file that `load_forest` reads, a few small whole files to damage.
+"""What is fuzzed: for every kind of file that `load_model` reads, a few small whole files to damage.
 
 A reader is one line in `READERS`: its name, the ending of its files, and a function that makes the files. A library
 that is not installed leaves its lines out.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
 from treefocus import Explainer
@@ -33,6 +34,7 @@ class Reader:
     suffix: str
     make: Callable[[], Iterator[bytes]]
     needs: str = "sklearn"  # the library that writes the files
+    weight: float = 1.0  # its share of the executions; small where each starts a process
 
     @property
     def is_here(self) -> bool:
@@ -78,7 +80,52 @@ def focus_trees() -> Iterator[bytes]:
         yield json.dumps(record | {"estimator_weights": [0.5] * n_trees}).encode()
 
 
+def xgboost_files(name: str) -> Iterator[bytes]:
+    """Two classes and three, with categories and without."""
+    import xgboost
+
+    mixed = pandas.DataFrame({"a": ROWS[:, 0], "b": pandas.Categorical(["u", "v", "w"] * 20)})
+    yield _saved(xgboost.XGBClassifier(n_estimators=2, max_depth=2).fit(ROWS, BINARY).save_model, name)
+    yield _saved(xgboost.XGBClassifier(n_estimators=1, max_depth=2).fit(ROWS, THREE).save_model, name)
+    categories = xgboost.XGBClassifier(n_estimators=2, max_depth=2, enable_categorical=True).fit(mixed, BINARY)
+    yield _saved(categories.save_model, name)
+
+
+def lightgbm_files() -> Iterator[bytes]:
+    """Two classes and three, with categories."""
+    import lightgbm
+
+    options = {"n_estimators": 2, "num_leaves": 4, "min_child_samples": 5, "verbose": -1}
+    mixed = pandas.DataFrame({"a": ROWS[:, 0], "b": pandas.Categorical(["u", "v", "w"] * 20)})
+    for rows, labels in ((ROWS, BINARY), (ROWS, THREE), (mixed, BINARY)):
+        yield lightgbm.LGBMClassifier(**options).fit(rows, labels).booster_.model_to_string().encode()
+
+
+def catboost_files(form: str) -> Iterator[bytes]:
+    """Two classes and three."""
+    import catboost
+
+    for labels in (BINARY, THREE):
+        model = catboost.CatBoostClassifier(iterations=2, depth=2, verbose=False, allow_writing_files=False)
+        model.fit(ROWS, labels)
+        yield _saved(lambda path, model=model: model.save_model(str(path), format=form), f"model.{form}")
+
+
+def treelite_files() -> Iterator[bytes]:
+    """A forest of scikit-learn's."""
+    import treelite
+
+    model = RandomForestClassifier(2, max_depth=2, random_state=0).fit(ROWS, BINARY)
+    yield treelite.sklearn.import_model(model).serialize_bytes()
+
+
 READERS: tuple[Reader, ...] = (
     Reader("treefocus-forest-1", ".json", own_files),
     Reader("focus-trees-1", ".json", focus_trees),
+    Reader("xgboost-json", ".json", lambda: xgboost_files("model.json"), "xgboost"),
+    Reader("xgboost-ubj", ".ubj", lambda: xgboost_files("model.ubj"), "xgboost"),
+    Reader("lightgbm", ".txt", lightgbm_files, "lightgbm"),
+    Reader("catboost-json", ".json", lambda: catboost_files("json"), "catboost"),
+    Reader("catboost-cbm", ".cbm", lambda: catboost_files("cbm"), "catboost", weight=1e-5),
+    Reader("treelite", ".tl", treelite_files, "treelite", weight=1e-5),
 )

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The core under the sanitizers of GCC or Clang: address and undefined behaviour, then races.
 #
-#   cpp/tests/sanitize.sh [ROUNDS]            the C++ tests (cpp/tests/stress.cpp), about a minute
+#   cpp/tests/sanitize.sh [ROUNDS]            the C++ tests (cpp/tests/stress.cpp), a minute or two
 #   cpp/tests/sanitize.sh --python [ARGS...]  the Python tests on a core built with address,undefined; ARGS go to pytest
 #
-# Needs CMake, ninja, nanobind, and for --python the package's test requirements, in the environment of `python`.
+# The first needs a compiler only, the second CMake, ninja, nanobind and the test requirements in the environment of
+# `python`.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -13,17 +14,12 @@ trap 'rm -rf "$scratch"' EXIT
 python="$(command -v python)"
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1" TSAN_OPTIONS="halt_on_error=1"
 
-build() {  # build SANITIZERS TARGET
-    local folder="$scratch/${1//,/-}"
-    cmake -G Ninja -S "$root" -B "$folder" -DPython_EXECUTABLE="$python" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-        -DTREEFOCUS_SANITIZE="$1" -DTREEFOCUS_TESTS=ON >"$folder.log" 2>&1 || { cat "$folder.log"; return 1; }
-    ninja -C "$folder" "$2" >"$folder.log" 2>&1 || { cat "$folder.log"; return 1; }
-    echo "$folder"
-}
-
 if [[ "${1:-}" == "--python" ]]; then
     shift
-    folder="$(build address,undefined _core)"
+    folder="$scratch/build"
+    cmake -G Ninja -S "$root" -B "$folder" -DPython_EXECUTABLE="$python" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DTREEFOCUS_SANITIZE=address,undefined >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+    ninja -C "$folder" _core >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
     cp -r "$root/src/treefocus" "$scratch/treefocus"
     rm -f "$scratch"/treefocus/kernels/_core*.so
     cp "$folder"/_core*.so "$scratch/treefocus/kernels/"
@@ -37,7 +33,11 @@ fi
 
 rounds="${1:-200}"
 for sanitizers in address,undefined thread; do
-    folder="$(build "$sanitizers" treefocus_stress)"
+    "${CXX:-c++}" -std=c++20 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -Wall -Wextra -fsanitize="$sanitizers" \
+        -I"$root/cpp" "$root"/cpp/treefocus/*.cpp "$root/cpp/tests/stress.cpp" -pthread -o "$scratch/${sanitizers%%,*}" &
+done
+wait
+for sanitizers in address,undefined thread; do
     printf '%s: ' "$sanitizers"
-    "$folder/treefocus_stress" "$rounds" "$RANDOM"
+    "$scratch/${sanitizers%%,*}" "$rounds" "$RANDOM"
 done

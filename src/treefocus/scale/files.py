@@ -27,7 +27,7 @@ from treefocus.scale.manifest import Manifest, Part
 from treefocus.scale.sources import Place, Source, open_source
 from treefocus.search import Status
 
-PART_ROWS, PART_VALUES = 100_000, 10_000_000  # rows of a part, and values of its features, at most
+PART_ROWS, PART_VALUES = 50_000, 5_000_000  # rows of a part, and values of its features, at most
 BATCH_ROWS, BATCH_VALUES = 8_192, 1_000_000  # of a batch
 BATCH_SECONDS = 0.5  # what a batch should take: progress and Ctrl-C wait no longer, however hard the rows are
 DRAFT_SECONDS = 30.0  # how often the part under way is kept
@@ -198,6 +198,7 @@ class _Work:
 
     def _write_part(self) -> None:
         table = pa.Table.from_batches(self.waiting, self.schema).combine_chunks()  # the bytes may not tell of batches
+        self.waiting = table.to_batches()  # which lets go of the smaller ones
         name = f"part-{len(self.manifest.parts):05d}.parquet"
         manifests.write_atomically(self.folder / name, lambda path: _write_table(table, path))
         counts = _counted(table["status"])

@@ -20,6 +20,7 @@ from treefocus.tables import TABLE_FILES, check_suffix, delimiter, read_names
 
 _SAMPLES, _SAMPLE = 64, 65_536  # blocks of a file, and bytes a block, that its fingerprint reads
 _BLOCK_ROWS, _BLOCK_VALUES = 16_384, 1_000_000  # rows and values decoded at a time
+_BUFFER = 1 << 20  # bytes read at a time
 _LONGEST_CELL = 80  # characters of a bad cell that its reason shows
 
 
@@ -102,7 +103,7 @@ class ParquetSource(Source):
         row = int(self._first_row[group])
         groups = list(range(group, len(self._first_row) - 1))
         try:
-            with parquet.ParquetFile(self.path) as file:
+            with parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER) as file:
                 batches = file.iter_batches(
                     self._block_rows, row_groups=groups, columns=self._columns, use_threads=False
                 )
