@@ -221,6 +221,7 @@ def test_what_if_sliders_move_the_prediction(visit: Any, service: Service) -> No
     page.get_by_role("button", name="Start from the answer").click()
     page.get_by_text("With these values the row is predicted approved").wait_for()
     page.get_by_role("button", name="Start from the row").click()
+    page.get_by_text("With these values the row is predicted declined").wait_for()  # the sliders are new ones now
     slider = page.get_by_role("slider", name="late_payments")
     slider.wait_for()
     slider.focus()
