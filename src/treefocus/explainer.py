@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,11 @@ from treefocus.explanation import Explanations
 from treefocus.forest import Bools, Floats
 from treefocus.grid import readable
 from treefocus.problem import Problem, Space
+from treefocus.question import Question
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
+from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
 from treefocus.tables import Table, as_table
 
 EXAMPLES = 10_000  # training rows kept to start from
@@ -82,40 +84,48 @@ class Explainer:
         n_jobs: int | None = None,
         progress: bool | Callable[[int], None] = False,
         seed: int = 0,
+        n: int = 1,
     ) -> Explanations:
         """Explain every row of X: pandas, polars or NumPy, the same comes back.
 
         target: None for any other class, a class, or one a row. strategy: a name or an object such as Focus(sigma=5).
         time_limit: seconds a row. progress: True for a bar, or a function that hears how many rows are done.
+        n: how many ways out to look for, a row; each does without a feature that an earlier one needs (`ways`).
         """
         began = time.perf_counter()
         chosen = as_strategy(strategy)
         table = _checked(as_table(X, "X", self._coding), "X", self.forest.n_features, self._names)
         if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
             reject("time_limit", "a number of seconds above 0, or None", time_limit)
-        problem, outcome, reasons = self._settle(table, target)
+        if not (isinstance(n, Integral) and n > 0):
+            reject("n", "a whole number above 0", repr(n))
+        question = self._question(table, target)
+        problem, outcome, reasons = self._settle(table, question)
         is_open = np.flatnonzero(outcome.status == Status.NOT_FOUND)
+        others = [without_answers(outcome) for _ in range(n - 1)]
         if is_open.size:
+            part = problem.subset(is_open)
             with _bar(progress, is_open.size) as report:
                 run = Run(seed=seed, n_jobs=n_jobs, time_limit=time_limit, progress=report)
-                found = chosen.solve(problem.subset(is_open), run)
-            outcome = outcome.replaced(is_open, found)
-        self._check_on_model(problem, outcome, reasons)
-        return self._explanations(table, problem, outcome, reasons, time.perf_counter() - began)
+                found = chosen.solve(part, run)
+            ways = ways_out(part, found, chosen, run, int(n)) if n > 1 else [found]
+            outcome, *others = (one.replaced(is_open, way) for one, way in zip((outcome, *others), ways, strict=True))
+        seconds = time.perf_counter() - began
+        given = table, question, problem, seconds
+        further = [self._explanations(*given, one, _no_other(one, reasons)) for one in others]
+        return replace(self._explanations(*given, outcome, reasons), others=tuple(further))
 
-    def _settle(self, table: Table, target: Any) -> tuple[Problem, Outcome, dict[int, str]]:
-        """The problem, and the rows that need no search: unreadable, already there, or without an allowed value."""
-        values = table.values
-        is_read = readable(self.forest, values)
-        is_readable = np.asarray(is_read.all(axis=1))
+    def _question(self, table: Table, target: Any) -> Question:
+        """What is asked, under the limits of the table's dtypes and of what the model reads."""
+        is_readable = np.asarray(readable(self.forest, table.values).all(axis=1))
         grain = np.where(self._integer, INTEGER, table.grain).astype(np.int8)
         low, high = table.limits
         if self.forest.reads is not None:
             low, high = np.maximum(low, self.forest.reads[0]), np.minimum(high, self.forest.reads[1])
         space = replace(self.space, low=np.maximum(self.space.low, low), high=np.minimum(self.space.high, high))
-        problem = Problem.ask(
+        return Question(
             self.forest,
-            np.where(is_readable[:, None], values, 0.0),
+            np.where(is_readable[:, None], table.values, 0.0),
             space=space,
             distance=self.distance,
             constraints=self.constraints,
@@ -124,6 +134,13 @@ class Explainer:
             target=target,
             examples=self._examples,
         )
+
+    def _settle(self, table: Table, question: Question) -> tuple[Problem, Outcome, dict[int, str]]:
+        """The problem, and the rows that need no search: unreadable, already there, or without an allowed value."""
+        values = table.values
+        is_read = readable(self.forest, values)
+        is_readable = np.asarray(is_read.all(axis=1))
+        problem = question.problem()
         outcome = Outcome.of_points(problem, np.full_like(values, np.nan))
         already = (problem.batch.target == problem.batch.origin) & problem.is_valid(problem.batch.rows) & is_readable
         outcome.points[already] = problem.batch.rows[already]
@@ -160,8 +177,15 @@ class Explainer:
         reasons.update(dict.fromkeys(wrong.tolist(), "a change was found, but the model itself does not confirm it"))
 
     def _explanations(
-        self, table: Table, problem: Problem, outcome: Outcome, reasons: dict[int, str], seconds: float
+        self,
+        table: Table,
+        question: Question,
+        problem: Problem,
+        seconds: float,
+        outcome: Outcome,
+        reasons: dict[int, str],
     ) -> Explanations:
+        self._check_on_model(problem, outcome, reasons)
         answered = outcome.has_answer
         is_readable = outcome.status != Status.INVALID
         before, after = (np.full(len(answered), None, object) for _ in range(2))
@@ -180,6 +204,7 @@ class Explainer:
             distance_name=self.distance_name,
             problem=problem,
             seconds=seconds,
+            question=question,
         )
 
     def _named(self, schema: Schema | None, table: Table | None) -> tuple[Schema, tuple[str, ...] | None]:
@@ -257,6 +282,12 @@ def _sentences(outcome: Outcome, reasons: dict[int, str]) -> tuple[str, ...]:
     for i, reason in reasons.items():
         sentences[i] = reason
     return tuple(sentences)
+
+
+def _no_other(outcome: Outcome, reasons: dict[int, str]) -> dict[int, str]:
+    """What is said of rows that have no further way out."""
+    proven = np.flatnonzero(outcome.status == Status.INFEASIBLE).tolist()
+    return dict.fromkeys(proven, NO_OTHER_WAY) | reasons
 
 
 def _written(table: Table, row: int, column: int) -> str:

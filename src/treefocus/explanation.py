@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -13,155 +13,24 @@ from typing import Any, overload
 import numpy as np
 
 from treefocus import interchange, summaries
-from treefocus.certificate import certify
+from treefocus.answer import Change, Explanation, as_written, change_columns, changes_of, gap_of, plain
 from treefocus.errors import InvalidInput
 from treefocus.forest import Bools, Floats
-from treefocus.frames import frame_like, frame_of
+from treefocus.frames import frame_like
 from treefocus.interchange import FORMAT
 from treefocus.problem import Problem
-from treefocus.render import html, plot, text
+from treefocus.question import Question
+from treefocus.render import html, plot
 from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
-from treefocus.schema import FLOAT32, INTEGER, Schema
-from treefocus.search.base import History, Limits, Outcome, Status
-from treefocus.summaries import Asked, DecisionMap
+from treefocus.schema import INTEGER, Schema
+from treefocus.search.base import History, Outcome, Status
+from treefocus.summaries import Asked
 from treefocus.tables import Table
 
-NO_WORDS = Schema(())
 _LONE = re.compile("[\ud800-\udfff]")
 
 __all__ = ["FORMAT", "Change", "Explanation", "Explanations", "gap_of"]
-
-
-@dataclass(frozen=True)
-class Change:
-    """One feature that has to move.
-
-    `shown` is the shortest number that the model cannot tell from `after`, at most 0.5 % of the change away from it.
-    """
-
-    feature: str
-    before: float
-    after: float
-    shown: float
-    share: float  # of the total change, measured in the scaled space
-    unit: str = ""
-    part: float = 0.0  # the change in the scaled space
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values for JSON."""
-        return {
-            "feature": self.feature, "before": self.before, "after": self.after, "shown": self.shown,
-            "share": self.share, "unit": self.unit, "part": interchange.number(self.part),
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """One row's answer."""
-
-    label: Any  # the row's name in its table
-    row: Floats
-    counterfactual: Floats | None
-    changes: tuple[Change, ...]
-    predicted: Any
-    outcome: Any  # the class the counterfactual gets, None where there is none
-    status: Status
-    reason: str
-    distance: float | None
-    lower_bound: float
-    distance_name: str
-    schema: Schema = NO_WORDS
-    batch: Problem | None = None  # the question it answers; None where the explanation was read from JSON
-    position: int = 0  # of the row in the question
-    limits: Limits | None = None  # of the search that proved it
-
-    @cached_property
-    def problem(self) -> Problem:
-        """The question it answers, of this row alone."""
-        return summaries.known(self.batch).subset(np.array([self.position]))
-
-    @property
-    def gap(self) -> float | None:
-        """How much smaller, at most, a change could be: (distance - lower_bound) / distance; None without a change."""
-        return gap_of(self.distance, self.lower_bound)
-
-    def to_text(self, language: str = DEFAULT) -> str:
-        """The answer as sentences, in English ("en"), German ("de") or French ("fr")."""
-        return text.sentence(self, language)
-
-    def to_letter(self, language: str = DEFAULT, *, recipient: str | None = None, sender: str | None = None) -> str:
-        """The answer as a letter to the person the row is about; the schema has its words."""
-        return text.letter(self, language, recipient, sender)
-
-    def to_frame(self) -> Any:
-        """The changes as a DataFrame (pandas, polars or pyarrow, whichever is installed), a line a changed feature."""
-        return frame_of(change_columns([self]))
-
-    def probabilities(self) -> list[float]:
-        """The model's probability of the outcome: of the row, and as the changes are applied one after the other."""
-        told = self.predicted if self.outcome is None else self.outcome
-        steps = [(self.schema.index(change.feature), change.shown) for change in self.changes]
-        return summaries.probabilities_along(self.problem.forest, self.row, steps, told)
-
-    def map(self, x: str | int | None = None, y: str | int | None = None, *, path: bool = True) -> DecisionMap:
-        """The model's answer over two features, by default those that change most, with the path of FOCUS."""
-        ranked = [self.schema.index(change.feature) for change in self.changes]
-        ranked += [j for j in range(len(self.schema)) if j not in ranked]
-        chosen = [None if name is None else self.schema.index(name) for name in (x, y)]
-        free = (j for j in ranked if j not in chosen)
-        first, second = (next(free, 0) if j is None else j for j in chosen)
-        return summaries.decision_map(self.problem, self.schema, self.counterfactual, (first, second), path)
-
-    def plot(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
-        """The changes as signed bars (needs matplotlib); returns the axes."""
-        return plot.change_bars(self, ax, language)
-
-    def plot_waterfall(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
-        """How the model's probability moves as the changes are applied one by one; returns the axes."""
-        return plot.waterfall(self, self.probabilities(), ax, language)
-
-    def plot_map(
-        self,
-        x: str | int | None = None,
-        y: str | int | None = None,
-        ax: Any = None,
-        *,
-        path: bool = True,
-        language: str = DEFAULT,
-    ) -> Any:
-        """The model's answer over two features, with the row, the answer and the path of FOCUS; returns the axes."""
-        return plot.decision_map(self, self.map(x, y, path=path), ax, language)
-
-    def _repr_html_(self) -> str:
-        return html.changes_table(self)
-
-    def __rich__(self) -> Any:
-        return tables.changes_table(self)
-
-    def certificate(self) -> dict[str, Any]:
-        """The answer with all that is needed to check it, for `json.dump` and `treefocus verify`."""
-        point, bound = self.counterfactual, self.lower_bound
-        return certify(self.problem, point, self.distance, bound, self.status, self.limits)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values for JSON."""
-        return {
-            "row": interchange.name(_plain(self.label)),
-            "predicted": interchange.name(_plain(self.predicted)),
-            "outcome": interchange.name(_plain(self.outcome)),
-            "status": self.status.name,
-            "reason": self.reason,
-            "distance": interchange.number(self.distance),
-            "lower_bound": _finite(self.lower_bound),
-            "gap": self.gap,
-            "changes": [change.to_dict() for change in self.changes],
-            "counterfactual": None if self.counterfactual is None else interchange.numbers(self.counterfactual),
-            "values": interchange.numbers(self.row),
-        }
-
-    def __repr__(self) -> str:
-        return f"Explanation(row={self.label!r}, {self.status.name}, distance={self.distance})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +50,8 @@ class Explanations:
     problem: Problem | None  # None where they were read from JSON
     seconds: float
     row_labels: tuple[Any, ...] | None = None  # where the table does not have them
+    question: Question | None = None  # as the user put it; None where they were read from JSON
+    others: tuple[Explanations, ...] = ()  # every row's second way out, third, ..., as far as they were asked for
 
     def __len__(self) -> int:
         return len(self.points)
@@ -200,14 +71,15 @@ class Explanations:
         if not -len(self) <= i < len(self):
             raise IndexError(f"There are {len(self)} explanations, no number {i}.")
         i = i % len(self)
-        has_answer = self.status[i].has_answer
+        has_answer, row, shown = self.status[i].has_answer, self.table.values[i], self.shown[i]
+        changes = changes_of(self.schema, self.table.grain, row, self.points[i], shown, self.parts[i])
         return Explanation(
-            label=_plain(self.labels[i]),
-            row=self.table.values[i],
+            label=plain(self.labels[i]),
+            row=row,
             counterfactual=self.points[i] if has_answer else None,
-            changes=self._changes(i) if has_answer else (),
-            predicted=_plain(self.predicted[i]),
-            outcome=_plain(self.outcome[i]),
+            changes=changes if has_answer else (),
+            predicted=plain(self.predicted[i]),
+            outcome=plain(self.outcome[i]),
             status=self.status[i],
             reason=self.reasons[i],
             distance=float(self.distance[i]) if has_answer else None,
@@ -217,25 +89,8 @@ class Explanations:
             batch=self.problem,
             position=i,
             limits=self.found.limits,
-        )
-
-    def _changes(self, i: int) -> tuple[Change, ...]:
-        row, point = self.table.values[i], self.points[i]
-        moved = np.flatnonzero(self.is_moved[i])
-        part = np.abs(self.parts[i])
-        order = moved[np.argsort(-part[moved], kind="stable")]
-        total = part[moved].sum() or 1.0
-        return tuple(
-            Change(
-                feature=self.schema.features[j].name,
-                before=_as_written(row[j], self.table.grain[j]),
-                after=float(point[j]),
-                shown=float(self.shown[i, j]),
-                share=float(part[j] / total),
-                unit=self.schema.features[j].unit,
-                part=float(self.parts[i, j]),
-            )
-            for j in order
+            question=self.question,
+            others=tuple(other[i] for other in self.others),
         )
 
     @cached_property
@@ -256,6 +111,11 @@ class Explanations:
             return self.row_labels
         index = getattr(self.table.native, "index", None)
         return range(len(self)) if index is None or callable(index) else index
+
+    @property
+    def ways(self) -> tuple[Explanations, ...]:
+        """The first way out of every row, the second, and so on, as far as `explain(n=...)` asked for them."""
+        return (replace(self, others=()), *self.others)
 
     @property
     def status(self) -> Any:
@@ -297,15 +157,17 @@ class Explanations:
         return frame_like(self.table, self.records())
 
     def records(self) -> dict[str, list[Any]]:
-        """Columns of `to_frame`, by name."""
+        """Columns of `to_frame`, by name. Where several ways out were asked for, a line a way, with its number."""
+        if self.others:
+            return _interleaved([way.records() for way in self.ways])
         points = {
             name: _nullable(self.points[:, j], is_whole=self.table.grain[j] == INTEGER)
             for j, name in enumerate(self.schema.names)
         }
         return {
-            "row": [_plain(label) for label in self.labels],
-            "predicted": [_plain(label) for label in self.predicted],
-            "outcome": [_plain(label) for label in self.outcome],
+            "row": [plain(label) for label in self.labels],
+            "predicted": [plain(label) for label in self.predicted],
+            "outcome": [plain(label) for label in self.outcome],
             "status": [status.name for status in self.status],
             "distance": _nullable(self.distance),
             "lower_bound": self.lower_bound.tolist(),
@@ -341,7 +203,8 @@ class Explanations:
             record = json.loads(str(source) if is_text else Path(source).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"The explanations are not readable JSON: {error}.") from error
-        return cls(**interchange.batch_pieces(record))
+        pieces = [cls(**one) for one in interchange.batch_pieces(record)]
+        return replace(pieces[0], others=tuple(pieces[1:]))
 
     def to_html(
         self,
@@ -376,7 +239,7 @@ class Explanations:
         if answered.size:
             every = summaries.probabilities(problem.forest, problem.batch.rows[answered])
             position = {label: k for k, label in enumerate(problem.forest.classes.tolist())}
-            reached = [position[_plain(label)] for label in self.outcome[answered]]
+            reached = [position[plain(label)] for label in self.outcome[answered]]
             result[answered] = every[np.arange(len(answered)), reached]
         return result
 
@@ -427,7 +290,7 @@ class Explanations:
     def _column(self, name: str) -> list[Any]:
         """A column of the rows that were asked about; whole numbers as such."""
         j = self.schema.index(name)
-        values = [_as_written(value, self.table.grain[j]) for value in self.table.values[:, j]]
+        values = [as_written(value, self.table.grain[j]) for value in self.table.values[:, j]]
         return [int(value) if value.is_integer() else value for value in values]
 
     def __repr__(self) -> str:
@@ -436,42 +299,22 @@ class Explanations:
         return f"Explanations({size}{': ' if counts else ''}{counts})"
 
 
-_OWN_COLUMNS = ("row", "predicted", "outcome", "status", "distance", "lower_bound", "gap", "reason")
+_OWN_COLUMNS = ("row", "way", "predicted", "outcome", "status", "distance", "lower_bound", "gap", "reason")
 
 
-def gap_of(distance: float | None, lower_bound: float) -> float | None:
-    """(distance - lower_bound) / distance, 0 for a distance of 0, None without one."""
-    if distance is None or np.isnan(distance):
-        return None
-    return float(max(0.0, (distance - lower_bound) / distance)) if distance > 0 else 0.0
-
-
-def change_columns(explanations: Iterable[Explanation]) -> dict[str, list[Any]]:
-    """Changes as columns, a line a changed feature, rows in their order and the largest change first."""
+def _interleaved(ways: list[dict[str, list[Any]]]) -> dict[str, list[Any]]:
+    """One table of several with the same rows, row by row; a further way only where there is one."""
     lines = [
-        (one.label, c.feature, c.before, c.shown, c.shown - c.before, c.share, c.unit)
-        for one in explanations
-        for c in one.changes
+        (k, i)
+        for i in range(len(ways[0]["row"]))
+        for k, way in enumerate(ways)
+        if k == 0 or way["distance"][i] is not None
     ]
-    names = ("row", "feature", "before", "after", "change", "share", "unit")
-    return {name: [line[k] for line in lines] for k, name in enumerate(names)}
+    first, *names = ways[0]
+    columns = {name: [ways[k][name][i] for k, i in lines] for name in (first, *names)}
+    return {first: columns.pop(first), "way": [k + 1 for k, _ in lines]} | columns
 
 
 def _nullable(values: Floats, is_whole: bool = False) -> list[float | None]:
     kind = int if is_whole else float
     return [None if np.isnan(value) else kind(value) for value in values]
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _as_written(value: float, grain: int) -> float:
-    """A float32 value as its owner wrote it: 0.1, and not 0.10000000149011612."""
-    return float(str(np.float32(value))) if grain == FLOAT32 else float(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_plain, value))
-    return value.item() if isinstance(value, np.generic) else value

@@ -62,23 +62,26 @@ def batch_record(
     return head | {"grains": grains, "distance": distance_name, "seconds": float(seconds), "rows": rows}
 
 
-def batch_pieces(record: Any) -> dict[str, Any]:
-    """What `Explanations` is made of, from the parsed file."""
+def batch_pieces(record: Any) -> list[dict[str, Any]]:
+    """What `Explanations` is made of, from the parsed file: first the answers, then every further way out."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         came = record.get("format") if isinstance(record, dict) else type(record).__name__
         reject("The explanations' format", repr(FORMAT), repr(came))
     try:
         own = {key: record[key] for key in _SCHEMA_KEYS if key in record}
         schema = Schema.from_record(own, "The file does not hold explanations")
-        return _pieces(record, schema)
+        rows = record["rows"]
+        n_ways = max((len(row.get("ways", ())) for row in rows), default=0)
+        others = [[row | row["ways"][k] for row in rows] for k in range(n_ways)]
+        return [_pieces(record, schema, mine) for mine in (rows, *others)]
     except InvalidInput:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InvalidInput(f"The file does not hold explanations: {error!r}.") from error
 
 
-def _pieces(record: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    rows, width = record["rows"], len(schema)
+def _pieces(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    width = len(schema)
     nothing = [None] * width
     values = _matrix([row["values"] for row in rows], width)
     points = _matrix([row["counterfactual"] or nothing for row in rows], width)

@@ -234,3 +234,7 @@ class Problem:
     def subset(self, chosen: NDArray[np.intp]) -> Problem:
         """The same question for some of the rows."""
         return replace(self, batch=self.batch.subset(chosen))
+
+    def keeping(self, is_kept: Bools) -> Problem:
+        """The same question with some values, (n_rows, n_features), left as they are."""
+        return replace(self, batch=self.batch.keeping(is_kept))

@@ -101,6 +101,11 @@ class Choices:
             allowed &= is_number | (is_cell & np.isfinite(delta))
         return allowed
 
+    def keeping(self, is_kept: NDArray[np.bool_]) -> Choices:
+        """The same with nothing but its own cell to choose where a value, (n_rows, n_features), is kept."""
+        is_closed = np.repeat(is_kept[:, self.column], np.diff(self.start), axis=1) & (self.delta > 0)
+        return replace(self, delta=np.where(is_closed, np.inf, self.delta))
+
     def subset(self, chosen: NDArray[np.intp]) -> Choices:
         """The same for some of the rows."""
         return replace(self, value=self.value[chosen], delta=self.delta[chosen])
@@ -175,6 +180,13 @@ class Batch:
         kept = points == self.rows
         kept[..., self.choices.column] |= self.choices.is_category
         return np.where(kept, points, np.clip(on_grain, self.low, self.high))
+
+    def keeping(self, is_kept: NDArray[np.bool_]) -> Batch:
+        """The same question with some values, (n_rows, n_features), left as they are; missing ones stay missing."""
+        low = np.where(is_kept, np.maximum(self.low, self.rows), self.low)
+        high = np.where(is_kept, np.minimum(self.high, self.rows), self.high)
+        first = np.where(is_kept, self.rows, self.first)
+        return replace(self, low=low, high=high, first=first, choices=self.choices.keeping(is_kept))
 
     def subset(self, chosen: NDArray[np.intp]) -> Batch:
         """The same question for some of the rows."""

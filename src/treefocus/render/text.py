@@ -45,7 +45,18 @@ def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
         values = {"name": name, "before": before, "after": after}
     is_person = bool(said_before and said_after)
     told = phrase.format(changes=_listed_changes(explanation, phrases, is_person), **values)
-    return f"{told} {proof(explanation, language)}"
+    return " ".join([told, proof(explanation, language), *further_ways(explanation, language, is_person=is_person)])
+
+
+def further_ways(explanation: Explanation, language: str = DEFAULT, *, is_person: bool = False) -> list[str]:
+    """A sentence or two for every way out but the first, and whether there are more."""
+    phrases = catalogue(language)
+    told = []
+    for way in explanation.ways[1:]:
+        changes = _listed_changes(way, phrases, is_person)
+        sure = _graded(way, phrases, *(phrases.recourse[f"way {word}"] for word in ("proven", "bounded", "unproven")))
+        told.append(phrases.recourse["another way"].format(changes=changes, proof=sure))
+    return [*told, phrases.recourse["no other way"]] if explanation.is_last_way and explanation.changes else told
 
 
 def letter(
@@ -87,19 +98,24 @@ def _body(explanation: Explanation, phrases: Catalogue, schema: Schema) -> list[
         start = [decided, phrases.would_plain.format(after=_quoted(phrases, explanation.outcome), changes=changes)]
     lines = [f"  - {_line(explanation, change, phrases)}" for change in explanation.changes]
     detail = "\n".join([phrases.in_detail, *lines])
-    return [*start, detail, phrases.stays, _letter_proof(explanation, phrases)]
+    ways = further_ways(explanation, phrases.code, is_person=True)
+    return [*start, detail, phrases.stays, _letter_proof(explanation, phrases), *ways]
 
 
 def proof(explanation: Explanation, language: str = DEFAULT) -> str:
     """How sure we are that no smaller change would do, and the distance."""
     phrases = catalogue(language)
+    return _graded(explanation, phrases, phrases.proven, phrases.bounded, phrases.unproven)
+
+
+def _graded(explanation: Explanation, phrases: Catalogue, proven: str, bounded: str, unproven: str) -> str:
     value = phrases.rounded(float("nan") if explanation.distance is None else explanation.distance)
     distance = phrases.distance.format(name=plain(explanation.distance_name), value=value)
     if explanation.status.name == "OPTIMAL":
-        return phrases.proven.format(distance=distance)
+        return proven.format(distance=distance)
     if explanation.status.name == "BOUNDED" and explanation.lower_bound > 0:
-        return phrases.bounded.format(gap=phrases.share(explanation.gap or 0.0, 1), distance=distance)
-    return phrases.unproven.format(distance=distance)
+        return bounded.format(gap=phrases.share(explanation.gap or 0.0, 1), distance=distance)
+    return unproven.format(distance=distance)
 
 
 def _letter_proof(explanation: Explanation, phrases: Catalogue) -> str:

@@ -19,7 +19,8 @@ class Catalogue:
     """One language: how it writes numbers and lists, and its phrases with {places} to fill.
 
     Phrases that start with `said_` speak to a person about a subject ("your application"), the others about a row.
-    `words` are those of tables, plots and the report; `reasons` has the English ones as keys, with {} for details.
+    `words` are those of tables, plots and the report; `reasons` has the English ones as keys, with {} for details;
+    `recourse` speaks of further ways out, regions, round numbers, and what constraints forbid and cost.
     """
 
     code: str
@@ -65,6 +66,7 @@ class Catalogue:
     reasons: Mapping[str, str]
     statuses: Mapping[str, str]
     words: Mapping[str, str]
+    recourse: Mapping[str, str]
 
     def number(self, value: float) -> str:
         """A number as people write it: all its digits, no more."""

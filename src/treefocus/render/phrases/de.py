@@ -55,6 +55,8 @@ CATALOGUE = Catalogue(
         "no change that obeys the constraints gets the wanted answer, which is proven": "keine Änderung, die alle "
         "Bedingungen einhält, führt zur gewünschten Antwort; das ist bewiesen",
         "no change was found, and none was ruled out": "es wurde keine Änderung gefunden und keine ausgeschlossen",
+        "no other change leaves a feature of each way before it as it is, which is proven": "keine andere Änderung "
+        "lässt ein Merkmal jedes Weges davor, wie es ist; das ist bewiesen",
         "the row cannot be read by the model": "das Modell kann die Zeile nicht lesen",
     },
     statuses={
@@ -119,5 +121,12 @@ CATALOGUE = Catalogue(
         "needs script": "Die Zeilen listet ein Skript in dieser Datei auf, das Ihr Browser nicht ausführt.",
         "proof": "Beweis",
         "lower bound": "bewiesene untere Schranke",
+    },
+    recourse={
+        "another way": "Ein anderer Weg: wenn {changes}. {proof}",
+        "way proven": "Nichts Kleineres verschont ein Merkmal jedes Weges davor; das ist bewiesen ({distance}).",
+        "way bounded": "Die kleinste solche Änderung ist höchstens {gap} kleiner; das ist bewiesen ({distance}).",
+        "way unproven": "Vielleicht gibt es eine kleinere ({distance}).",
+        "no other way": "Einen anderen Weg gibt es nicht; das ist bewiesen.",
     },
 )

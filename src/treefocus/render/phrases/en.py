@@ -54,6 +54,8 @@ CATALOGUE = Catalogue(
         "no change that obeys the constraints gets the wanted answer, which is proven": "no change that obeys the "
         "constraints gets the wanted answer, which is proven",
         "no change was found, and none was ruled out": "no change was found, and none was ruled out",
+        "no other change leaves a feature of each way before it as it is, which is proven": "no other change leaves a "
+        "feature of each way before it as it is, which is proven",
         "the row cannot be read by the model": "the row cannot be read by the model",
     },
     statuses={
@@ -118,5 +120,12 @@ CATALOGUE = Catalogue(
         "needs script": "The rows are listed by a script in this file, which your browser does not run.",
         "proof": "Proof",
         "lower bound": "proven lower bound",
+    },
+    recourse={
+        "another way": "Another way: if {changes}. {proof}",
+        "way proven": "Nothing smaller spares a feature of each way before, which is proven ({distance}).",
+        "way bounded": "The smallest such change is at most {gap} smaller, which is proven ({distance}).",
+        "way unproven": "A smaller one may exist ({distance}).",
+        "no other way": "There is no other way, which is proven.",
     },
 )

@@ -55,6 +55,8 @@ CATALOGUE = Catalogue(
         "no change that obeys the constraints gets the wanted answer, which is proven": "aucun changement qui respecte "
         "les contraintes ne donne la réponse voulue, c'est prouvé",
         "no change was found, and none was ruled out": "aucun changement n'a été trouvé, et aucun n'a été exclu",
+        "no other change leaves a feature of each way before it as it is, which is proven": "aucun autre changement ne "
+        "laisse inchangée une variable de chaque possibilité précédente, c'est prouvé",
         "the row cannot be read by the model": "le modèle ne peut pas lire la ligne",
     },
     statuses={
@@ -119,5 +121,14 @@ CATALOGUE = Catalogue(
         "needs script": "Les lignes sont affichées par un script de ce fichier, que votre navigateur n'exécute pas.",
         "proof": "Preuve",
         "lower bound": "borne inférieure prouvée",
+    },
+    recourse={
+        "another way": "Autre possibilité : si {changes}. {proof}",
+        "way proven": "Rien de plus petit n'épargne une variable de chaque possibilité précédente, c'est prouvé "
+        "({distance}).",
+        "way bounded": "Le plus petit changement de cette sorte est au plus {gap} plus petit, c'est prouvé "
+        "({distance}).",
+        "way unproven": "Il en existe peut-être un plus petit ({distance}).",
+        "no other way": "Il n'y a pas d'autre possibilité, c'est prouvé.",
     },
 )

@@ -1,0 +1,235 @@
+"""One row's answer: what changes, and what is proven about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from treefocus import interchange, summaries
+from treefocus.certificate import certify
+from treefocus.forest import Floats
+from treefocus.frames import frame_of
+from treefocus.kernels.inputs import Int8s
+from treefocus.problem import Problem
+from treefocus.question import Question
+from treefocus.render import html, plot, text
+from treefocus.render import table as tables
+from treefocus.render.phrases import DEFAULT
+from treefocus.schema import FLOAT32, Schema
+from treefocus.search.base import Limits, Status
+from treefocus.summaries import DecisionMap
+
+NO_WORDS = Schema(())
+
+
+@dataclass(frozen=True)
+class Change:
+    """One feature that has to move.
+
+    `shown` is the shortest number that the model cannot tell from `after`, at most 0.5 % of the change away from it.
+    """
+
+    feature: str
+    before: float
+    after: float
+    shown: float
+    share: float  # of the total change, measured in the scaled space
+    unit: str = ""
+    part: float = 0.0  # the change in the scaled space
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return {
+            "feature": self.feature, "before": self.before, "after": self.after, "shown": self.shown,
+            "share": self.share, "unit": self.unit, "part": interchange.number(self.part),
+        }  # fmt: skip
+
+
+Changes = tuple[Change, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """One row's answer."""
+
+    label: Any  # the row's name in its table
+    row: Floats
+    counterfactual: Floats | None
+    changes: tuple[Change, ...]
+    predicted: Any
+    outcome: Any  # the class the counterfactual gets, None where there is none
+    status: Status
+    reason: str
+    distance: float | None
+    lower_bound: float
+    distance_name: str
+    schema: Schema = NO_WORDS
+    batch: Problem | None = None  # the question it answers; None where the explanation was read from JSON
+    position: int = 0  # of the row in the question
+    limits: Limits | None = None  # of the search that proved it
+    question: Question | None = None  # the same as the user put it
+    others: tuple[Explanation, ...] = ()  # further ways out, as far as they were asked for, with or without an answer
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The question it answers, of this row alone."""
+        return summaries.known(self.batch).subset(np.array([self.position]))
+
+    @property
+    def ways(self) -> tuple[Explanation, ...]:
+        """The ways out that were found, cheapest first; each does without a feature that an earlier one needs."""
+        return tuple(way for way in (replace(self, others=()), *self.others) if way.status.has_answer)
+
+    @property
+    def is_last_way(self) -> bool:
+        """Whether it is proven that there is no other way out besides `ways`; False where fewer were asked for."""
+        return any(way.status is Status.INFEASIBLE for way in self.others)
+
+    @property
+    def gap(self) -> float | None:
+        """How much smaller, at most, a change could be: (distance - lower_bound) / distance; None without a change."""
+        return gap_of(self.distance, self.lower_bound)
+
+    def to_text(self, language: str = DEFAULT) -> str:
+        """The answer as sentences, in English ("en"), German ("de") or French ("fr")."""
+        return text.sentence(self, language)
+
+    def to_letter(self, language: str = DEFAULT, *, recipient: str | None = None, sender: str | None = None) -> str:
+        """The answer as a letter to the person the row is about; the schema has its words."""
+        return text.letter(self, language, recipient, sender)
+
+    def to_frame(self) -> Any:
+        """The changes as a DataFrame (pandas, polars or pyarrow, whichever is installed), a line a changed feature."""
+        return frame_of(change_columns([self]))
+
+    def probabilities(self) -> list[float]:
+        """The model's probability of the outcome: of the row, and as the changes are applied one after the other."""
+        told = self.predicted if self.outcome is None else self.outcome
+        steps = [(self.schema.index(change.feature), change.shown) for change in self.changes]
+        return summaries.probabilities_along(self.problem.forest, self.row, steps, told)
+
+    def map(self, x: str | int | None = None, y: str | int | None = None, *, path: bool = True) -> DecisionMap:
+        """The model's answer over two features, by default those that change most, with the path of FOCUS."""
+        ranked = [self.schema.index(change.feature) for change in self.changes]
+        ranked += [j for j in range(len(self.schema)) if j not in ranked]
+        chosen = [None if name is None else self.schema.index(name) for name in (x, y)]
+        free = (j for j in ranked if j not in chosen)
+        first, second = (next(free, 0) if j is None else j for j in chosen)
+        return summaries.decision_map(self.problem, self.schema, self.counterfactual, (first, second), path)
+
+    def plot(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
+        """The changes as signed bars (needs matplotlib); returns the axes."""
+        return plot.change_bars(self, ax, language)
+
+    def plot_waterfall(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
+        """How the model's probability moves as the changes are applied one by one; returns the axes."""
+        return plot.waterfall(self, self.probabilities(), ax, language)
+
+    def plot_map(
+        self,
+        x: str | int | None = None,
+        y: str | int | None = None,
+        ax: Any = None,
+        *,
+        path: bool = True,
+        language: str = DEFAULT,
+    ) -> Any:
+        """The model's answer over two features, with the row, the answer and the path of FOCUS; returns the axes."""
+        return plot.decision_map(self, self.map(x, y, path=path), ax, language)
+
+    def _repr_html_(self) -> str:
+        return html.changes_table(self)
+
+    def __rich__(self) -> Any:
+        return tables.changes_table(self)
+
+    def certificate(self) -> dict[str, Any]:
+        """The answer with all that is needed to check it, for `json.dump` and `treefocus verify`."""
+        point, bound = self.counterfactual, self.lower_bound
+        return certify(self.problem, point, self.distance, bound, self.status, self.limits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain values for JSON."""
+        return {
+            "row": interchange.name(plain(self.label)),
+            "predicted": interchange.name(plain(self.predicted)),
+            "outcome": interchange.name(plain(self.outcome)),
+            "status": self.status.name,
+            "reason": self.reason,
+            "distance": interchange.number(self.distance),
+            "lower_bound": _finite(self.lower_bound),
+            "gap": self.gap,
+            "changes": [change.to_dict() for change in self.changes],
+            "counterfactual": None if self.counterfactual is None else interchange.numbers(self.counterfactual),
+            "values": interchange.numbers(self.row),
+        } | ({"ways": [_of_way(way.to_dict()) for way in self.others]} if self.others else {})
+
+    def __repr__(self) -> str:
+        return f"Explanation(row={self.label!r}, {self.status.name}, distance={self.distance})"
+
+
+def _of_way(record: dict[str, Any]) -> dict[str, Any]:
+    """What the record of a further way says besides the row's own."""
+    return {key: value for key, value in record.items() if key not in ("row", "predicted", "values")}
+
+
+def changes_of(schema: Schema, grain: Int8s, row: Floats, point: Floats, shown: Floats, parts: Floats) -> Changes:
+    """The changes from a row to a point, all (n_features,), the largest first."""
+    moved = np.flatnonzero((row != point) & ~(np.isnan(row) & np.isnan(point)))
+    part = np.abs(parts)
+    order = moved[np.argsort(-part[moved], kind="stable")]
+    total = part[moved].sum() or 1.0
+    return tuple(
+        Change(
+            feature=schema.features[j].name,
+            before=as_written(row[j], grain[j]),
+            after=float(point[j]),
+            shown=float(shown[j]),
+            share=float(part[j] / total),
+            unit=schema.features[j].unit,
+            part=float(parts[j]),
+        )
+        for j in order
+    )
+
+
+def as_written(value: float, grain: int) -> float:
+    """A float32 value as its owner wrote it: 0.1, and not 0.10000000149011612."""
+    return float(str(np.float32(value))) if grain == FLOAT32 else float(value)
+
+
+def gap_of(distance: float | None, lower_bound: float) -> float | None:
+    """(distance - lower_bound) / distance, 0 for a distance of 0, None without one."""
+    if distance is None or np.isnan(distance):
+        return None
+    return float(max(0.0, (distance - lower_bound) / distance)) if distance > 0 else 0.0
+
+
+def change_columns(explanations: Iterable[Explanation]) -> dict[str, list[Any]]:
+    """Changes as columns, a line a changed feature, rows in their order and the largest change first.
+
+    Where further ways out were asked for, the column "way" numbers them.
+    """
+    lines, names = [], ["row", "feature", "before", "after", "change", "share", "unit"]
+    for one in explanations:
+        ways = one.ways if one.others else (one,)
+        names = [*names, "way"] if one.others and "way" not in names else names
+        for number, way in enumerate(ways, start=1):
+            for c in way.changes:
+                lines.append((one.label, c.feature, c.before, c.shown, c.shown - c.before, c.share, c.unit, number))
+    return {name: [line[k] for line in lines] for k, name in enumerate(names)}
+
+
+def plain(value: Any) -> Any:
+    """A label as Python's own value."""
+    if isinstance(value, tuple):
+        return tuple(map(plain, value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,54 @@
+"""All that a problem is made of, so that it can be put again: for one row alone, or with fewer constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.constraints import Constraint
+from treefocus.distances import Distance
+from treefocus.forest import Floats, Forest
+from treefocus.problem import Problem, Space
+from treefocus.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What was asked of a batch, in the user's terms; `problem()` is the same as a search takes it."""
+
+    forest: Forest
+    rows: Floats  # (n_rows, n_features)
+    space: Space
+    distance: Distance
+    constraints: tuple[Constraint, ...]
+    schema: Schema
+    grain: NDArray[np.int8]
+    target: Any
+    examples: Floats | None = None
+
+    def problem(self) -> Problem:
+        """The question as a problem."""
+        return Problem.ask(
+            self.forest,
+            self.rows,
+            space=self.space,
+            distance=self.distance,
+            constraints=self.constraints,
+            schema=self.schema,
+            grain=self.grain,
+            target=self.target,
+            examples=self.examples,
+        )
+
+    def of_row(self, i: int) -> Question:
+        """The question of one row."""
+        target = self.target
+        is_one_a_row = self.forest.decision != "value" and np.ndim(target) > 0 and len(target) == len(self.rows)
+        return replace(self, rows=self.rows[[i]], target=[list(target)[i]] if is_one_a_row else target)
+
+    def under(self, constraints: tuple[Constraint, ...]) -> Question:
+        """The same question under other constraints."""
+        return replace(self, constraints=constraints)

@@ -1,0 +1,171 @@
+"""Several ways out of a row: the best answer, then the best that does not need all that an earlier one changes.
+
+Let C_1, C_2, ... be the sets of features that the answers so far change. The next one must leave, of every C_i, at
+least one feature as it is. To leave the features of a set K as they are is a problem of the usual kind, with K fixed.
+So the next way is the best answer over all K that meet every C_i. As in Murty's ranking of assignments, the parts K
+are kept: when a new answer changes C, a part that meets C stays as it is, solved, and any other is replaced by one part
+for each feature of C. What is proven of the parts is then proven of the way: nothing is closer than the smallest of
+their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treefocus.forest import Floats
+from treefocus.problem import Problem
+from treefocus.search.base import Limits, Outcome, Run, Status, Strategy
+
+Columns = frozenset[int]
+NO_OTHER_WAY = "no other change leaves a feature of each way before it as it is, which is proven"
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The answer that leaves some features as they are."""
+
+    kept: Columns
+    point: Floats  # (n_features,) NaN where none
+    distance: float  # infinity where none
+    lower_bound: float
+    status: Status
+
+
+@dataclass(eq=False)
+class _Row:
+    """A row, the parts of which its next way is the best, and its ways so far."""
+
+    number: int
+    values: Floats
+    parts: list[_Part]
+    ways: list[_Part] = field(default_factory=list)
+
+    def changed(self, point: Floats) -> Columns:
+        """The features that a point changes."""
+        is_same = (point == self.values) | (np.isnan(point) & np.isnan(self.values))
+        return frozenset(np.flatnonzero(~is_same).tolist())
+
+    def split(self, changed: Columns) -> list[Columns]:
+        """Replace the parts that allow all of these features to change; returns what has to be solved."""
+        opened = [part for part in self.parts if not part.kept & changed]
+        self.parts = [part for part in self.parts if part.kept & changed]
+        wanted = {part.kept | {f}: part for part in opened for f in sorted(changed)}
+        known = [part.kept for part in self.parts]
+        asked = []
+        for kept in sorted(wanted, key=lambda columns: (len(columns), sorted(columns))):
+            if any(other <= kept for other in known):
+                continue  # a part of a part
+            known.append(kept)
+            parent = wanted[kept]
+            if parent.status.has_answer and not self.changed(parent.point) & kept:
+                self.parts.append(replace(parent, kept=kept))  # its answer leaves them as they are anyway
+            elif parent.status is not Status.INFEASIBLE:
+                asked.append(kept)
+        return asked
+
+    def best(self) -> _Part:
+        """The best of the parts, with what is proven of all of them."""
+        nothing = _Part(frozenset(), np.full_like(self.values, np.nan), np.inf, np.inf, Status.INFEASIBLE)
+        best = min(self.parts, key=lambda part: part.distance, default=nothing)
+        bound = min((part.lower_bound for part in self.parts), default=np.inf)
+        is_proven = all(part.status in (Status.OPTIMAL, Status.INFEASIBLE) for part in self.parts)
+        if not best.status.has_answer:
+            status = Status.INFEASIBLE if is_proven else Status.NOT_FOUND
+        elif is_proven or best.status is Status.FOUND:
+            status = best.status
+        else:
+            status = Status.OPTIMAL if bound >= best.distance else Status.BOUNDED
+        return replace(best, status=status, lower_bound=min(bound, best.distance))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing more to ask: no answer, or one that changes nothing."""
+        return not self.ways[-1].status.has_answer or not self.changed(self.ways[-1].point)
+
+
+def ways_out(problem: Problem, first: Outcome, strategy: Strategy, run: Run, n: int) -> list[Outcome]:
+    """The answers `first` and up to n - 1 further ways a row, cheapest first; an outcome for each.
+
+    A row without a further way is INFEASIBLE there, which is proven, or NOT_FOUND.
+    """
+    rows = [_Row(i, problem.batch.rows[i], [_part(frozenset(), first, i)]) for i in range(len(problem))]
+    for row in rows:
+        row.ways = list(row.parts)
+    limits = first.limits
+    for _ in range(n - 1):
+        going = [row for row in rows if not row.is_done]
+        asked = [(row, kept) for row in going for kept in row.split(row.changed(row.ways[-1].point))]
+        if asked:
+            found = _solved(problem, asked, strategy, run)
+            limits = limits or found.limits
+            for k, (row, kept) in enumerate(asked):
+                row.parts.append(_part(kept, found, k))
+        for row in going:
+            row.ways.append(row.best())
+    ways = [_outcome([_sorted(row.ways, k) for row in rows], limits) for k in range(n)]
+    return [replace(ways[0], history=first.history), *ways[1:]]
+
+
+def without_answers(outcome: Outcome) -> Outcome:
+    """A copy for a further way: a row that is where it should be has no other."""
+    has_answer = outcome.has_answer
+    status = outcome.status.copy()
+    status[has_answer] = Status.INFEASIBLE
+    bound = np.where(has_answer, np.inf, outcome.lower_bound)
+    points = np.where(has_answer[:, None], np.nan, outcome.points)
+    return Outcome(points, np.where(has_answer, np.nan, outcome.distance), bound, status)
+
+
+def _solved(problem: Problem, asked: list[tuple[_Row, Columns]], strategy: Strategy, run: Run) -> Outcome:
+    """Every part of every row in one batch; the parts of a row share its time."""
+    numbers = np.array([row.number for row, _ in asked])
+    is_kept = np.zeros((len(asked), problem.forest.n_features), bool)
+    for k, (_, kept) in enumerate(asked):
+        is_kept[k, sorted(kept)] = True
+    batch = problem.subset(numbers).keeping(is_kept)
+    is_possible = batch.has_box
+    result = Outcome.of_points(batch, np.full(is_kept.shape, np.nan), ~is_possible)
+    chosen = np.flatnonzero(is_possible)
+    if not chosen.size:
+        return result
+    limit = run.time_limit if run.time_limit is not None else getattr(strategy, "time_limit", None)
+    if limit is not None:
+        limit /= np.bincount(numbers).max()
+    return result.replaced(chosen, strategy.solve(batch.subset(chosen), replace(run, time_limit=limit, progress=None)))
+
+
+def _part(kept: Columns, found: Outcome, k: int) -> _Part:
+    distance = float(found.distance[k]) if found.status[k].has_answer else np.inf
+    return _Part(kept, found.points[k], distance, float(found.lower_bound[k]), found.status[k])
+
+
+def _sorted(ways: list[_Part], k: int) -> _Part:
+    """The k-th way, the last one if there are fewer, cheapest first.
+
+    A search that does not prove its answers may find a later one that is closer. Then all that is known of each is what
+    is known of all.
+    """
+    if len(ways) <= k:
+        last = ways[-1]
+        if last.status.has_answer:  # it changes nothing, and nothing less can be asked for
+            return _Part(frozenset(), np.full_like(last.point, np.nan), np.inf, np.inf, Status.INFEASIBLE)
+        return last
+    distances = [way.distance for way in ways]
+    way = sorted(ways, key=lambda one: one.distance)[k]
+    is_proven = all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in ways)
+    if is_proven or distances == sorted(distances):  # else two differ by no more than their last digits
+        return way
+    bound = min(one.lower_bound for one in ways)
+    status = Status.BOUNDED if way.status is Status.OPTIMAL and bound < way.distance else way.status
+    return replace(way, lower_bound=bound, status=status) if way.status.has_answer else way
+
+
+def _outcome(ways: Iterable[_Part], limits: Limits | None) -> Outcome:
+    ways = list(ways)
+    status = np.array([*(way.status for way in ways), None], object)[:-1]
+    distance = np.array([way.distance if way.status.has_answer else np.nan for way in ways])
+    bound = np.array([way.lower_bound for way in ways])
+    return Outcome(np.array([way.point for way in ways]), distance, bound, status, limits=limits)
