@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
+import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import Phase, given, settings
+from sklearn.tree import DecisionTreeClassifier
 
 import brute
 from forests import SEEDS
+from questions import stump
 from small_problems import DISTANCES, small_problem
-from treefocus import Auto, Exact, Focus, Status
+from treefocus import Auto, Exact, Explainer, Explanations, Focus, InvalidInput, Status
 from treefocus.forest import Floats
 from treefocus.problem import Problem
 from treefocus.search import Outcome, Run
 from treefocus.search.ways import ways_out
 
+SCHEMA = Path(__file__).parents[1] / "docs" / "schema" / "explanations-1.json"
 MANY = settings(max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
@@ -118,3 +125,61 @@ def test_what_is_kept_stays(distance: str) -> None:
         rows = kept.batch.rows
         same = (found.points == rows) | (np.isnan(found.points) & np.isnan(rows))
         assert (same | ~is_kept)[found.has_answer].all()
+
+
+# ---- as users see them
+
+
+@pytest.fixture(scope="module")
+def found() -> Explanations:
+    """Three features, of which any two above 0.5 are enough."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.random((400, 3)).round(2), columns=["a", "b", "c"])
+    model = DecisionTreeClassifier(max_depth=6, random_state=0).fit(data, ((data > 0.5).sum(axis=1) > 1).astype(int))
+    rows = pd.DataFrame([[0.4, 0.3, 0.2], [0.9, 0.9, 0.1]], columns=data.columns, index=["x", "y"])
+    return Explainer(model, data, distance="manhattan").explain(rows, target=1, n=4)
+
+
+def test_ways_are_explanations(found: Explanations) -> None:
+    first, done = found
+    assert len(found.ways) == 4
+    assert [way.distance for way in first.ways] == sorted(way.distance or 0 for way in first.ways)
+    assert len(first.ways) > 1
+    for k, way in enumerate(first.ways):
+        names = {change.feature for change in way.changes}
+        assert not any({change.feature for change in other.changes} <= names for other in first.ways[:k])
+        assert way.status is Status.OPTIMAL
+    assert [len(way.changes) for way in done.ways] == [0]
+    assert done.to_text() == "Row y is predicted '1' already; nothing has to change."
+
+
+def test_ways_stand_in_text_frame_json_and_page(found: Explanations, tmp_path: Path) -> None:
+    told = found[0].to_text()
+    assert told.count("Another way: if ") == len(found[0].ways) - 1
+    assert told.endswith("There is no other way, which is proven.") == found[0].is_last_way
+    assert "\n" not in told
+    assert "Ein anderer Weg: wenn " in found[0].to_text("de")
+    assert "Another way" in found[0].to_letter()
+    frame = found.to_frame()
+    assert list(frame["way"]) == [*range(1, len(found[0].ways) + 1), 1]
+    assert list(frame["distance"][:-1]) == [way.distance for way in found[0].ways]
+    assert list(found.changes_frame()["way"]) == [k for k, way in enumerate(found[0].ways, 1) for _ in way.changes]
+    record = json.loads(found.to_json())
+    jsonschema.validate(record, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    again = Explanations.from_json(found.to_json())
+    assert again.to_json() == found.to_json()
+    assert again[0].to_text() == told
+    assert "Another way" in found.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_one_way_is_what_it_was(found: Explanations) -> None:
+    alone = found.ways[0]
+    assert alone.others == ()
+    assert "way" not in alone.to_frame().columns
+    assert "ways" not in json.loads(alone.to_json())["rows"][0]
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+def test_a_wrong_number_of_ways_is_refused(n: object) -> None:
+    with pytest.raises(InvalidInput, match="n must be a whole number above 0"):
+        Explainer(stump(), np.eye(2)).explain(np.eye(2), n=n)  # type: ignore[arg-type]
