@@ -4,6 +4,7 @@
     python benchmarks/scale.py throughput --rows 400000    # streaming against explain() on the same rows in memory
     python benchmarks/scale.py cores --rows 400000         # one core against two
     python benchmarks/scale.py kills --kills 20            # kill -9 at random moments, then the bytes of the folder
+    python benchmarks/scale.py interrupts --kills 10       # seconds from Ctrl-C to the end, on a slow forest
 
 Every run is a process of its own. `--model tree` (default) is a decision tree of depth 4, `--model boosted` an AdaBoost
 of 100 trees of depth 2. Results go to stdout as one JSON object.
@@ -167,6 +168,33 @@ def kills(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     return {"kills": moments, "same_bytes": same, "of": options.kills}
 
 
+def interrupts(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    """Ctrl-C at random moments of a run on a forest that is slow to prove: how long until the process is gone."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    from treefocus import Explainer, loans
+
+    X, y = loans.generate(5000, seed=0)
+    model = RandomForestClassifier(200, max_depth=8, random_state=0).fit(X, y)
+    Explainer(model, X, schema=loans.SCHEMA).forest.save(scratch / "model.json")
+    (scratch / "train.csv").write_text(loans.to_csv(X, y))
+    write_rows(scratch / "rows.parquet", 20_000)
+    command = [sys.executable, "-m", "treefocus", "explain", "model.json", "rows.parquet", "--train", "train.csv"]
+    command += ["--ignore", "decision", "--keep", "customer"]
+    rng, waits, codes = random.Random(options.seed), [], []
+    for k in range(options.kills):
+        folder = scratch / f"out{k}"
+        process = subprocess.Popen([*command, "-o", folder.name], cwd=scratch, stderr=subprocess.DEVNULL)
+        while not folder.exists():  # made when the work begins
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.2, 5.0))
+        began = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        codes.append(process.wait())
+        waits.append(round(time.perf_counter() - began, 3))
+    return {"seconds_to_the_end": waits, "worst": max(waits), "exit_codes": codes}
+
+
 def _startup(options: argparse.Namespace, scratch: Path) -> float:
     """Seconds before the first row."""
     write_rows(scratch / "one.parquet", 1)
@@ -181,7 +209,7 @@ def main() -> None:
         worker(kind, model, rows, folder, int(n_jobs))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["memory", "throughput", "cores", "kills"])
+    parser.add_argument("what", choices=["memory", "throughput", "cores", "kills", "interrupts"])
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--model", choices=["tree", "boosted"], default="tree")
     parser.add_argument("--n-jobs", type=int, default=2)
@@ -190,7 +218,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scratch", help="where the files go, a temporary folder if not given")
     options = parser.parse_args()
-    work = {"memory": memory, "throughput": throughput, "cores": cores, "kills": kills}[options.what]
+    work = {"memory": memory, "throughput": throughput, "cores": cores, "kills": kills, "interrupts": interrupts}[
+        options.what
+    ]
     with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
         result = work(options, Path(scratch))
     print(json.dumps({"what": options.what, "model": options.model, "cpus": os.cpu_count()} | result, indent=1))
