@@ -19,7 +19,7 @@ LAYERS = (
     ("app", "scale", "evaluation"),
     ("explainer",),
     ("explanation",),
-    ("answer",),
+    ("answer", "told"),
     ("certificate", "frames", "interchange", "summaries"),
     ("search", "render", "rounding"),
     ("question",),

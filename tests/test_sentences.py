@@ -68,12 +68,16 @@ def applied(text: str, row: Floats, schema: Schema, language: str) -> tuple[Floa
         units = "|".join(re.escape(unit) for unit in (feature.unit, feature.unit_one) if unit)
         number = f"({NUMBER}){f' (?:{units})' if units else ''}"
         name = re.escape(feature.label or feature.name)
-        for match in re.findall(
-            pattern(phrases.change, {"feature": rf"(?<!\w){name}", "after": number, "before": number}), text
-        ):
+        told = {"feature": rf"(?<!\w){name}", "after": number, "before": number}
+        for match in re.findall(pattern(phrases.change, told), text):
             values = [read(value.rstrip(".,"), language) for value in match]
             assert values[1] == row[j]
             result[j] = values[0]
+            n_told += 1
+        unknown = told | {"before": re.escape(phrases.words["unknown"])}
+        for match in re.findall(pattern(phrases.change_category, unknown), text):
+            assert np.isnan(row[j])
+            result[j] = read(match.rstrip(".,"), language)
             n_told += 1
         if not feature.one:
             continue

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from treefocus import interchange, summaries
+from treefocus.categories import Labels
 from treefocus.certificate import certify
+from treefocus.coding import label_of
 from treefocus.forest import Floats
 from treefocus.frames import frame_of
-from treefocus.kernels.inputs import Int8s
 from treefocus.problem import Problem
 from treefocus.question import Question
 from treefocus.render import html, plot, text
@@ -22,31 +24,47 @@ from treefocus.render.phrases import DEFAULT
 from treefocus.schema import FLOAT32, Schema
 from treefocus.search.base import Limits, Status
 from treefocus.summaries import DecisionMap
+from treefocus.tables import Table
 
 NO_WORDS = Schema(())
 
 
 @dataclass(frozen=True)
 class Change:
-    """One feature that has to move.
+    """One feature that has to move: a number, a category, or None for a missing value, before and after.
 
     `shown` is the shortest number that the model cannot tell from `after`, at most 0.5 % of the change away from it.
     """
 
     feature: str
-    before: float
-    after: float
-    shown: float
+    before: Any
+    after: Any
+    shown: Any
     share: float  # of the total change, measured in the scaled space
     unit: str = ""
     part: float = 0.0  # the change in the scaled space
+    is_category: bool = False
+
+    @property
+    def moved(self) -> float | None:
+        """How far a number moves; None for a category, and where a value is or becomes missing."""
+        if self.is_category or self.before is None or self.shown is None:
+            return None
+        return float(self.shown - self.before)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether a number shrinks."""
+        return self.moved is not None and bool(self.after < self.before)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON."""
-        return {
-            "feature": self.feature, "before": self.before, "after": self.after, "shown": self.shown,
-            "share": self.share, "unit": self.unit, "part": interchange.number(self.part),
+        record = {
+            "feature": self.feature, "before": interchange.cell(self.before), "after": interchange.cell(self.after),
+            "shown": interchange.cell(self.shown), "share": self.share, "unit": self.unit,
+            "part": interchange.number(self.part),
         }  # fmt: skip
+        return record | {"is_category": True} if self.is_category else record
 
 
 Changes = tuple[Change, ...]
@@ -73,6 +91,11 @@ class Explanation:
     limits: Limits | None = None  # of the search that proved it
     question: Question | None = None  # the same as the user put it
     others: tuple[Explanation, ...] = ()  # further ways out, as far as they were asked for, with or without an answer
+    cells: tuple[Any, ...] = ()  # the row as it was written, where it holds categories
+    labels: Labels | None = None  # per column its categories
+    is_value: bool = False  # the answers are predicted numbers, not classes
+    favoured: Any = None  # the class whose probability was asked for
+    likelihood: tuple[float, float | None] | None = None  # its probability before and after
 
     @cached_property
     def problem(self) -> Problem:
@@ -108,9 +131,29 @@ class Explanation:
 
     def probabilities(self) -> list[float]:
         """The model's probability of the outcome: of the row, and as the changes are applied one after the other."""
-        told = self.predicted if self.outcome is None else self.outcome
-        steps = [(self.schema.index(change.feature), change.shown) for change in self.changes]
-        return summaries.probabilities_along(self.problem.forest, self.row, steps, told)
+        model = self.problem.model
+        every = summaries.probabilities(model, self._along())
+        return [float(value) for value in every[:, summaries.class_index(model, self.told)]]
+
+    def predictions(self) -> list[float]:
+        """The number that the model predicts: for the row, and as the changes are applied one after the other."""
+        return [float(value) for value in summaries.predictions(self.problem.model, self._along())]
+
+    @property
+    def told(self) -> Any:
+        """The class that a picture of probabilities tells of: the one asked for, or the outcome."""
+        if self.favoured is not None:
+            return self.favoured
+        return self.predicted if self.outcome is None else self.outcome
+
+    def _along(self) -> Floats:
+        """(n_changes + 1, n_features) the row, and with each change on top of those before."""
+        points = np.repeat(self.row[None, :], len(self.changes) + 1, axis=0)
+        for step, change in enumerate(self.changes, start=1):
+            j = self.schema.index(change.feature)
+            is_number = not change.is_category and change.shown is not None
+            points[step:, j] = change.shown if is_number or self.counterfactual is None else self.counterfactual[j]
+        return points
 
     def map(self, x: str | int | None = None, y: str | int | None = None, *, path: bool = True) -> DecisionMap:
         """The model's answer over two features, by default those that change most, with the path of FOCUS."""
@@ -126,8 +169,8 @@ class Explanation:
         return plot.change_bars(self, ax, language)
 
     def plot_waterfall(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
-        """How the model's probability moves as the changes are applied one by one; returns the axes."""
-        return plot.waterfall(self, self.probabilities(), ax, language)
+        """How the model's probability, or its predicted number, moves as the changes are applied; returns the axes."""
+        return plot.waterfall(self, self.predictions() if self.is_value else self.probabilities(), ax, language)
 
     def plot_map(
         self,
@@ -152,9 +195,21 @@ class Explanation:
         point, bound = self.counterfactual, self.lower_bound
         return certify(self.problem, point, self.distance, bound, self.status, self.limits)
 
+    def answered(self) -> tuple[Any, ...] | None:
+        """The counterfactual with categories as they are written; None where there is none."""
+        if self.counterfactual is None:
+            return None
+        cells: list[Any] = [None if np.isnan(value) else float(value) for value in self.counterfactual]
+        for j, own in enumerate(self.labels or ()):
+            if own is not None:
+                is_kept = self.counterfactual[j] == self.row[j]
+                cells[j] = self.cells[j] if is_kept else label_of(self.counterfactual[j], own)
+        return tuple(cells)
+
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values for JSON."""
-        return {
+        answered = self.answered()
+        record = {
             "row": interchange.name(plain(self.label)),
             "predicted": interchange.name(plain(self.predicted)),
             "outcome": interchange.name(plain(self.outcome)),
@@ -164,9 +219,12 @@ class Explanation:
             "lower_bound": _finite(self.lower_bound),
             "gap": self.gap,
             "changes": [change.to_dict() for change in self.changes],
-            "counterfactual": None if self.counterfactual is None else interchange.numbers(self.counterfactual),
-            "values": interchange.numbers(self.row),
-        } | ({"ways": [_of_way(way.to_dict()) for way in self.others]} if self.others else {})
+            "counterfactual": None if answered is None else [interchange.cell(cell) for cell in answered],
+            "values": [interchange.cell(cell) for cell in self.cells] if self.cells else interchange.numbers(self.row),
+        }
+        if self.likelihood is not None:
+            record["likelihood"] = list(self.likelihood)
+        return record | ({"ways": [_of_way(way.to_dict()) for way in self.others]} if self.others else {})
 
     def __repr__(self) -> str:
         return f"Explanation(row={self.label!r}, {self.status.name}, distance={self.distance})"
@@ -177,24 +235,35 @@ def _of_way(record: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in ("row", "predicted", "values")}
 
 
-def changes_of(schema: Schema, grain: Int8s, row: Floats, point: Floats, shown: Floats, parts: Floats) -> Changes:
-    """The changes from a row to a point, all (n_features,), the largest first."""
+def changes_of(schema: Schema, table: Table, i: int, point: Floats, shown: Floats, parts: Floats) -> Changes:
+    """The changes from row i of a table to a point, the others (n_features,), the largest first."""
+    row, part = table.values[i], np.abs(parts)
     moved = np.flatnonzero((row != point) & ~(np.isnan(row) & np.isnan(point)))
-    part = np.abs(parts)
     order = moved[np.argsort(-part[moved], kind="stable")]
-    total = part[moved].sum() or 1.0
+    total = part[moved].sum()
+    if not total > 0:  # changes too small to be measured
+        part, total = np.ones_like(part), float(len(moved))
     return tuple(
         Change(
-            feature=schema.features[j].name,
-            before=as_written(row[j], grain[j]),
-            after=float(point[j]),
-            shown=float(shown[j]),
+            schema.features[j].name,
+            *_values(table, i, j, point[j], shown[j]),
             share=float(part[j] / total),
             unit=schema.features[j].unit,
             part=float(parts[j]),
+            is_category=table.labels_of(j) is not None,
         )
-        for j in order
+        for j in map(int, order)
     )
+
+
+def _values(table: Table, i: int, j: int, point: float, shown: float) -> tuple[Any, Any, Any]:
+    """Before, after and what is shown of it, in one column."""
+    before, own = table.cell(i, j), table.labels_of(j)
+    if own is not None:
+        after = label_of(point, own)
+        return before, after, after
+    before = None if before is None else as_written(before, table.grain[j])
+    return before, *((None, None) if np.isnan(point) else (float(point), float(shown)))
 
 
 def as_written(value: float, grain: int) -> float:
@@ -212,7 +281,8 @@ def gap_of(distance: float | None, lower_bound: float) -> float | None:
 def change_columns(explanations: Iterable[Explanation]) -> dict[str, list[Any]]:
     """Changes as columns, a line a changed feature, rows in their order and the largest change first.
 
-    Where further ways out were asked for, the column "way" numbers them.
+    Where further ways out were asked for, the column "way" numbers them. Where categories change, before and after are
+    text, and the column "change" is empty.
     """
     lines, names = [], ["row", "feature", "before", "after", "change", "share", "unit"]
     for one in explanations:
@@ -220,8 +290,13 @@ def change_columns(explanations: Iterable[Explanation]) -> dict[str, list[Any]]:
         names = [*names, "way"] if one.others and "way" not in names else names
         for number, way in enumerate(ways, start=1):
             for c in way.changes:
-                lines.append((one.label, c.feature, c.before, c.shown, c.shown - c.before, c.share, c.unit, number))
-    return {name: [line[k] for line in lines] for k, name in enumerate(names)}
+                lines.append((one.label, c.feature, c.before, c.shown, c.moved, c.share, c.unit, number))
+    columns: dict[str, list[Any]] = {name: [line[k] for line in lines] for k, name in enumerate(names)}
+    values = (*columns["before"], *columns["after"])
+    if any(not isinstance(value, Real) for value in values if value is not None):
+        for key in ("before", "after"):
+            columns[key] = [None if value is None else str(value) for value in columns[key]]
+    return columns
 
 
 def plain(value: Any) -> Any:

@@ -21,7 +21,7 @@ from treefocus.constraints import Constraint, as_constraints
 from treefocus.distances import Distance, as_distance
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
-from treefocus.forest import Bools, Floats
+from treefocus.forest import Bools, Floats, Ints
 from treefocus.grid import readable
 from treefocus.problem import Problem, Space
 from treefocus.question import Question
@@ -30,6 +30,7 @@ from treefocus.schema import INTEGER, Schema
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
 from treefocus.tables import Table, as_table
+from treefocus.told import told_of
 
 EXAMPLES = 10_000  # training rows kept to start from
 
@@ -56,7 +57,7 @@ class Explainer:
         schema: Schema | None = None,
     ) -> None:
         source = trusted(translate(model))
-        self.forest, self._own_predict = source.forest, source.predict
+        self.forest, self._own_predict, self._own_scores = source.forest, source.predict, source.scores
         n_features = self.forest.n_features
         self._coding = Coding.of(self.forest, None if schema is None else schema.names)
         table = None if data is None else as_table(data, "data", self._coding)
@@ -165,16 +166,24 @@ class Explainer:
         if self._own_predict is None or not answered.size:
             return
         part = problem.batch.subset(answered)
-        given = outcome.points[answered]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # names or no names: the model was fitted, it is only asked
-            said = self._own_predict(given)
-        position = {label: index for index, label in enumerate(self.forest.classes.tolist())}
-        predicted = np.array([position[label] for label in said.tolist()], np.int32)
+        predicted = self._decided(problem, outcome.points[answered])
         wrong = answered[~part.is_flipped(predicted)]
         outcome.points[wrong], outcome.distance[wrong], outcome.lower_bound[wrong] = np.nan, np.nan, 0.0
         outcome.status[wrong] = Status.NOT_FOUND
         reasons.update(dict.fromkeys(wrong.tolist(), "a change was found, but the model itself does not confirm it"))
+
+    def _decided(self, problem: Problem, points: Floats) -> Ints:
+        """(n_rows,) what comes out of the question by the source model's own answers."""
+        is_of_classes = problem.forest.decision == self.forest.decision and problem.forest.cut == self.forest.cut
+        if self._own_predict is None or (self._own_scores is None and not is_of_classes):
+            return kernels.predict(problem.forest, points)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # names or no names: the model was fitted, it is only asked
+            if not is_of_classes and self._own_scores is not None:
+                return kernels.decide(problem.forest, self._own_scores(points).astype(np.float64))
+            said = self._own_predict(points)
+        position = {label: index for index, label in enumerate(self.forest.classes.tolist())}
+        return np.array([position[label] for label in said.tolist()], np.int32)
 
     def _explanations(
         self,
@@ -186,25 +195,24 @@ class Explainer:
         reasons: dict[int, str],
     ) -> Explanations:
         self._check_on_model(problem, outcome, reasons)
-        answered = outcome.has_answer
-        is_readable = outcome.status != Status.INVALID
-        before, after = (np.full(len(answered), None, object) for _ in range(2))
-        before[is_readable] = self.forest.classes[problem.batch.origin[is_readable]]
-        after[answered] = self.forest.classes[kernels.predict(self.forest, outcome.points[answered])]
+        told = told_of(self.forest, question.target)
         return Explanations(
             table=table,
             schema=self.schema,
             points=outcome.points,
             shown=shortest_in_cell(problem, outcome.points),
             parts=problem.batch.changes(outcome.points),
-            predicted=before,
-            outcome=after,
+            predicted=told.answers(problem.batch.rows, outcome.status != Status.INVALID),
+            outcome=told.answers(outcome.points, outcome.has_answer),
             found=outcome,
             reasons=_sentences(outcome, reasons),
             distance_name=self.distance_name,
             problem=problem,
             seconds=seconds,
             question=question,
+            is_value=told.is_value,
+            favoured=told.favoured,
+            likelihood=told.likelihood(problem.batch.rows, outcome),
         )
 
     def _named(self, schema: Schema | None, table: Table | None) -> tuple[Schema, tuple[str, ...] | None]:
@@ -245,7 +253,7 @@ class Explainer:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled and copied: arrays and words. The source model stays behind."""
-        return self.__dict__ | {"_own_predict": None}
+        return self.__dict__ | {"_own_predict": None, "_own_scores": None}
 
     def __repr__(self) -> str:
         return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"

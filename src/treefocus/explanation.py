@@ -14,6 +14,7 @@ import numpy as np
 
 from treefocus import interchange, summaries
 from treefocus.answer import Change, Explanation, as_written, change_columns, changes_of, gap_of, plain
+from treefocus.coding import is_null
 from treefocus.errors import InvalidInput
 from treefocus.forest import Bools, Floats
 from treefocus.frames import frame_like
@@ -42,8 +43,8 @@ class Explanations:
     points: Floats  # (n_rows, n_features), NaN where none
     shown: Floats  # (n_rows, n_features), the same cells in the shortest numbers
     parts: Floats  # (n_rows, n_features), each feature's part of the change in the scaled space
-    predicted: np.ndarray[Any, Any]  # (n_rows,) labels before, None where the model cannot read the row
-    outcome: np.ndarray[Any, Any]  # (n_rows,) labels after, None where none
+    predicted: np.ndarray[Any, Any]  # (n_rows,) labels or numbers before, None where the model cannot read the row
+    outcome: np.ndarray[Any, Any]  # (n_rows,) labels or numbers after, None where none
     found: Outcome
     reasons: tuple[str, ...]
     distance_name: str
@@ -52,6 +53,9 @@ class Explanations:
     row_labels: tuple[Any, ...] | None = None  # where the table does not have them
     question: Question | None = None  # as the user put it; None where they were read from JSON
     others: tuple[Explanations, ...] = ()  # every row's second way out, third, ..., as far as they were asked for
+    is_value: bool = False  # the answers are predicted numbers, not classes
+    favoured: Any = None  # the class whose probability was asked for
+    likelihood: Floats | None = None  # (n_rows, 2) its probability before and after, NaN where none
 
     def __len__(self) -> int:
         return len(self.points)
@@ -71,11 +75,11 @@ class Explanations:
         if not -len(self) <= i < len(self):
             raise IndexError(f"There are {len(self)} explanations, no number {i}.")
         i = i % len(self)
-        has_answer, row, shown = self.status[i].has_answer, self.table.values[i], self.shown[i]
-        changes = changes_of(self.schema, self.table.grain, row, self.points[i], shown, self.parts[i])
+        has_answer = self.status[i].has_answer
+        changes = changes_of(self.schema, self.table, i, self.points[i], self.shown[i], self.parts[i])
         return Explanation(
             label=plain(self.labels[i]),
-            row=row,
+            row=self.table.values[i],
             counterfactual=self.points[i] if has_answer else None,
             changes=changes if has_answer else (),
             predicted=plain(self.predicted[i]),
@@ -91,7 +95,18 @@ class Explanations:
             limits=self.found.limits,
             question=self.question,
             others=tuple(other[i] for other in self.others),
+            cells=() if self.table.labels is None else self.table.row(i),
+            labels=self.table.labels,
+            is_value=self.is_value,
+            favoured=self.favoured,
+            likelihood=self._likelihood(i),
         )
+
+    def _likelihood(self, i: int) -> tuple[float, float | None] | None:
+        if self.likelihood is None or self.predicted[i] is None:
+            return None
+        before, after = self.likelihood[i].tolist()
+        return before, None if np.isnan(after) else after
 
     @cached_property
     def is_moved(self) -> Bools:
@@ -160,10 +175,7 @@ class Explanations:
         """Columns of `to_frame`, by name. Where several ways out were asked for, a line a way, with its number."""
         if self.others:
             return _interleaved([way.records() for way in self.ways])
-        points = {
-            name: _nullable(self.points[:, j], is_whole=self.table.grain[j] == INTEGER)
-            for j, name in enumerate(self.schema.names)
-        }
+        points = {name: self._answers_of(j) for j, name in enumerate(self.schema.names)}
         return {
             "row": [plain(label) for label in self.labels],
             "predicted": [plain(label) for label in self.predicted],
@@ -175,6 +187,13 @@ class Explanations:
             "reason": list(self.reasons),
         } | {(name if name not in _OWN_COLUMNS else f"{name} (value)"): column for name, column in points.items()}
 
+    def _answers_of(self, j: int) -> list[Any]:
+        """A column of the counterfactuals as plain values, None where there is none."""
+        if self.table.labels_of(j) is None:
+            return _nullable(self.points[:, j], is_whole=self.table.grain[j] == INTEGER)
+        cells = zip(self.table.labelled(j, self.points[:, j]), self.has_answer, strict=True)
+        return [plain(cell) if is_there and not is_null(cell) else None for cell, is_there in cells]
+
     def changes_frame(self) -> Any:
         """Every change of every row as a DataFrame like the input: row, feature, before, after, change, share, unit."""
         return frame_like(self.table, change_columns(self))
@@ -184,6 +203,7 @@ class Explanations:
         rows = [one.to_dict() for one in self]
         grain = self.table.grain.tolist()
         record = interchange.batch_record(self.schema, grain, self.distance_name, self.seconds, rows)
+        record |= interchange.answers_record(self.table.labels, self.is_value, self.favoured)
         result = json.dumps(record, ensure_ascii=False, allow_nan=False)
         if not result.isascii() and _LONE.search(result):  # half a letter, which no file can hold
             result = json.dumps(record, allow_nan=False)
@@ -229,7 +249,8 @@ class Explanations:
 
     def asked(self) -> list[Asked]:
         """Which features are asked to change, how often and by how much; the most asked-for first."""
-        return summaries.asked(self.schema, self.table.values, self.shown, self.is_moved, self.has_answer)
+        moved = self.is_moved & self.has_answer[:, None]
+        return summaries.asked(self.schema, self.table, self.shown, moved, int(self.has_answer.sum()))
 
     def probabilities(self) -> Floats:
         """(n_rows,) the model's probability, before any change, of what each row would become; NaN where no answer."""
@@ -237,9 +258,9 @@ class Explanations:
         answered = np.flatnonzero(self.has_answer)
         result = np.full(len(self), np.nan)
         if answered.size:
-            every = summaries.probabilities(problem.forest, problem.batch.rows[answered])
-            position = {label: k for k, label in enumerate(problem.forest.classes.tolist())}
-            reached = [position[plain(label)] for label in self.outcome[answered]]
+            every = summaries.probabilities(problem.model, problem.batch.rows[answered])
+            told = [self.outcome[i] if self.favoured is None else self.favoured for i in answered]
+            reached = [summaries.class_index(problem.model, plain(label)) for label in told]
             result[answered] = every[np.arange(len(answered)), reached]
         return result
 
@@ -248,7 +269,10 @@ class Explanations:
         return plot.asked_bars(self, self.asked()[:limit], ax, language)
 
     def plot_distances(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
-        """The distance of every answer against the model's probability before; returns the axes."""
+        """The distance of every answer against the model's probability, or predicted number, before; returns axes."""
+        if self.is_value:
+            before = np.array([np.nan if value is None else value for value in self.predicted], np.float64)
+            return plot.distance_points(self, before, ax, language)
         return plot.distance_points(self, self.probabilities(), ax, language)
 
     def _repr_html_(self) -> str:
@@ -290,7 +314,10 @@ class Explanations:
     def _column(self, name: str) -> list[Any]:
         """A column of the rows that were asked about; whole numbers as such."""
         j = self.schema.index(name)
-        values = [as_written(value, self.table.grain[j]) for value in self.table.values[:, j]]
+        cells = [self.table.cell(i, j) for i in range(len(self))]
+        if self.table.labels_of(j) is not None:
+            return cells
+        values = [float("nan") if cell is None else as_written(cell, self.table.grain[j]) for cell in cells]
         return [int(value) if value.is_integer() else value for value in values]
 
     def __repr__(self) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from treefocus.categories import Labels
+from treefocus.coding import encode
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats
 from treefocus.schema import Schema
@@ -31,6 +33,11 @@ def numbers(values: Floats) -> list[float | str | None]:
     if np.isfinite(values).all():
         return values.tolist()  # type: ignore[no-any-return]
     return [number(value) for value in values.tolist()]
+
+
+def cell(value: Any) -> Any:
+    """A cell as JSON can hold it: a number, or a category."""
+    return number(value) if isinstance(value, float) else name(value)
 
 
 def name(label: Any) -> Any:
@@ -62,6 +69,18 @@ def batch_record(
     return head | {"grains": grains, "distance": distance_name, "seconds": float(seconds), "rows": rows}
 
 
+def answers_record(labels: Labels | None, is_value: bool, favoured: Any) -> dict[str, Any]:
+    """What else must be known of the answers: the columns' categories, and what the model was asked for."""
+    record: dict[str, Any] = {}
+    if labels is not None and any(own is not None for own in labels):
+        record["labels"] = [None if own is None else [name(label) for label in own] for own in labels]
+    if is_value:
+        record["answers"] = {"kind": "value"}
+    if favoured is not None:
+        record["answers"] = {"kind": "probability", "of": name(favoured)}
+    return record
+
+
 def batch_pieces(record: Any) -> list[dict[str, Any]]:
     """What `Explanations` is made of, from the parsed file: first the answers, then every further way out."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
@@ -82,16 +101,20 @@ def batch_pieces(record: Any) -> list[dict[str, Any]]:
 
 def _pieces(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     width = len(schema)
-    nothing = [None] * width
-    values = _matrix([row["values"] for row in rows], width)
-    points = _matrix([row["counterfactual"] or nothing for row in rows], width)
+    labels = _categories(record, width)
+    cells = [row["values"] for row in rows]
+    values = _matrix(cells, labels)
+    points = _matrix([row["counterfactual"] or [None] * width for row in rows], labels)
+    points = np.where(_is_kept(rows, labels), values, points)
     shown, parts = points.copy(), np.full_like(points, np.nan)
     for i, row in enumerate(rows):
         if row["counterfactual"] is not None:
             parts[i] = np.where(np.isnan(points[i]), np.nan, 0.0)
         for change in row["changes"]:
             j = schema.index(change["feature"])
-            shown[i, j], parts[i, j] = _float(change["shown"]), _float(change["part"])
+            parts[i, j] = _float(change["part"])
+            if labels[j] is None:
+                shown[i, j] = _float(change["shown"])
     status = np.array([Status[row["status"]] for row in rows] + [None], object)[:-1]
     bounds = [
         np.inf if s is Status.INFEASIBLE else _float(row["lower_bound"]) for s, row in zip(status, rows, strict=True)
@@ -99,8 +122,12 @@ def _pieces(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[st
     outcome = Outcome(
         points, np.array([_float(row["distance"]) for row in rows], np.float64), np.array(bounds, np.float64), status
     )
+    grain = np.array([_GRAINS.index(g) for g in record["grains"]], np.int8)
+    table = Table(values, None, grain, values)
+    if "labels" in record:
+        table = Table(values, None, grain, np.array([*cells, [None] * width], object)[:-1], labels)
     return {
-        "table": Table(values, None, np.array([_GRAINS.index(g) for g in record["grains"]], np.int8), values),
+        "table": table,
         "schema": schema,
         "points": points,
         "shown": shown,
@@ -113,7 +140,34 @@ def _pieces(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[st
         "problem": None,
         "seconds": float(record["seconds"]),
         "row_labels": tuple(row["row"] for row in rows),
+        **_answers(record, rows),
     }
+
+
+def _answers(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the model was asked for, where it is not a class."""
+    told = record.get("answers", {})
+    if told.get("kind") != "probability":
+        return {"is_value": told.get("kind") == "value"}
+    pairs = [row.get("likelihood") or [None, None] for row in rows]
+    return {"favoured": told["of"], "likelihood": _matrix(pairs, (None, None))}
+
+
+def _categories(record: Mapping[str, Any], width: int) -> Labels:
+    labels = record.get("labels", [None] * width)
+    if len(labels) != width:
+        raise ValueError(f"labels of {len(labels)} columns for {width}")
+    return tuple(None if own is None else tuple(own) for own in labels)
+
+
+def _is_kept(rows: Sequence[Mapping[str, Any]], labels: Labels) -> Any:
+    """Where an answer holds the row's own category: one that the model has not seen has no other name."""
+    kept = np.zeros((len(rows), len(labels)), bool)
+    for i, row in enumerate(rows):
+        if row["counterfactual"] is not None:
+            pairs = zip(labels, row["counterfactual"], row["values"], strict=True)
+            kept[i] = [own is not None and after == before for own, after, before in pairs]
+    return kept
 
 
 def _labels(rows: Sequence[Mapping[str, Any]], key: str) -> np.ndarray[Any, Any]:
@@ -122,9 +176,15 @@ def _labels(rows: Sequence[Mapping[str, Any]], key: str) -> np.ndarray[Any, Any]
     return labels
 
 
-def _matrix(rows: Sequence[Sequence[Any]], width: int) -> Floats:
-    result = np.array([[_float(value) for value in row] for row in rows], np.float64)
-    return result.reshape(len(rows), width)
+def _matrix(rows: Sequence[Sequence[Any]], labels: Labels) -> Floats:
+    """Cells as numbers: categories by the labels of their column."""
+    if any(len(row) != len(labels) for row in rows):
+        raise ValueError(f"a row without {len(labels)} values")
+    result = np.empty((len(rows), len(labels)))
+    for j, own in enumerate(labels):
+        column = [row[j] for row in rows]
+        result[:, j] = [_float(value) for value in column] if own is None else encode(column, own)
+    return result
 
 
 def _float(value: Any) -> float:

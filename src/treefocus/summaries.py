@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
+from treefocus.coding import label_of
 from treefocus.errors import InvalidInput, reject
-from treefocus.forest import Bools, Floats, Forest, Ints
+from treefocus.forest import LARGEST, Bools, Floats, Forest, Ints
 from treefocus.kernels import reference
 from treefocus.kernels.inputs import Descent
 from treefocus.problem import Problem
 from treefocus.schema import Schema
 from treefocus.search.base import Status
 from treefocus.search.focus import Focus
+from treefocus.tables import Table
 
 _PIECES = 400  # intervals a side of a map; more cannot be seen
 
@@ -25,14 +27,18 @@ _PIECES = 400  # intervals a side of a map; more cannot be seen
 def probabilities(forest: Forest, rows: Floats) -> Floats:
     """(n_rows, n_classes) what the source model's `predict_proba` says, as far as the forest knows.
 
-    Shares of votes are probabilities already; weighted votes and raw scores go through a softmax, a single score
-    through a sigmoid around its cut.
+    Where the forest has a link, by that; shares of votes are probabilities already, weighted votes and raw scores go
+    through a softmax, a single score through a sigmoid around its cut.
     """
+    if forest.decision == "value":
+        raise InvalidInput(f"A {forest.source} predicts a number and has no probabilities; see predictions().")
     scores = kernels.hard_scores(forest, rows)
     if forest.n_outputs == 1:
         with np.errstate(over="ignore"):
-            second = 1.0 / (1.0 + np.exp(forest.cut - scores[:, 0]))
+            second = 1.0 / (1.0 + np.exp((0.0 if forest.link == "sigmoid" else forest.cut) - scores[:, 0]))
         return np.stack([1.0 - second, second], axis=1)
+    if forest.link == "softmax":
+        return reference.shown(forest, scores)
     if forest.tree_weight is not None and forest.leaf_distribution is None and (forest.leaf_value >= 0).all():
         total = scores.sum(axis=1, keepdims=True)
         return np.asarray(scores / np.where(total > 0, total, 1.0))
@@ -42,12 +48,10 @@ def probabilities(forest: Forest, rows: Floats) -> Floats:
     return np.asarray(grown / grown.sum(axis=1, keepdims=True))
 
 
-def probabilities_along(forest: Forest, row: Floats, changes: Sequence[tuple[int, float]], label: Any) -> list[float]:
-    """The probability of a class for the row, and after each (column, value) is applied on top of those before."""
-    points = np.repeat(row[None, :], len(changes) + 1, axis=0)
-    for step, (column, value) in enumerate(changes, start=1):
-        points[step:, column] = value
-    return [float(value) for value in probabilities(forest, points)[:, class_index(forest, label)]]
+def predictions(forest: Forest, rows: Floats) -> Floats:
+    """(n_rows,) the number that a model with a single score shows: what a regressor predicts, else the raw score."""
+    scores = kernels.hard_scores(forest, rows)
+    return (reference.shown(forest, scores) if forest.decision == "value" else scores)[:, 0]
 
 
 def class_index(forest: Forest, label: Any) -> int:
@@ -68,6 +72,8 @@ class DecisionMap:
     row: tuple[float, float]
     point: tuple[float, float] | None
     path: Floats | None  # (n_steps, 2) where FOCUS went
+    x_labels: tuple[Any, ...] | None  # the categories at 0, 1, ..., None for numbers
+    y_labels: tuple[Any, ...] | None
     is_through_answer: bool  # the other features have the answer's values, not the row's
 
 
@@ -77,10 +83,17 @@ def decision_map(
     """Map a problem of one row over two columns; other features as in the answer where it changes them."""
     row = problem.batch.rows[0]
     others = np.delete(np.arange(len(row)), columns)
-    is_through = point is not None and bool((point[others] != row[others]).any())
+    is_through = point is not None and not np.array_equal(point[others], row[others], equal_nan=True)
     base = row if point is None else point
     path = focus_path(problem)[:, list(columns)] if with_path else None
-    edges = [_edges(problem, point, path, j, side) for side, j in enumerate(columns)]
+    if path is not None:
+        path = path[~np.isnan(path).any(axis=1)]
+    known = problem.model.categories
+    labels = [None if known is None else known.labels[j] for j in columns]
+    edges = [
+        _edges(problem, point, path, j, side) if own is None else np.arange(len(own) + 1, dtype=np.float64) - 0.5
+        for side, (j, own) in enumerate(zip(columns, labels, strict=True))
+    ]
     middle_x, middle_y = ((edge[:-1] + edge[1:]) / 2 for edge in edges)
     points = np.repeat(base[None, :], len(middle_x) * len(middle_y), axis=0)
     points[:, columns[0]] = np.tile(middle_x, len(middle_y))
@@ -89,7 +102,8 @@ def decision_map(
     x, y = columns
     return DecisionMap(
         schema.names[x], schema.names[y], edges[0], edges[1], answer, tuple(problem.forest.classes.tolist()),
-        (float(row[x]), float(row[y])), None if point is None else (float(point[x]), float(point[y])), path, is_through,
+        (float(row[x]), float(row[y])), None if point is None else (float(point[x]), float(point[y])), path,
+        labels[0], labels[1], is_through,
     )  # fmt: skip
 
 
@@ -97,9 +111,13 @@ def _edges(problem: Problem, point: Floats | None, path: Floats | None, column: 
     """The thresholds of a column around the row, the answer and the path, with some room at both ends."""
     grid = kernels.grid_of(problem.forest)
     cuts = grid.threshold[grid.start[column] : grid.start[column + 1]]
+    cuts = cuts[np.abs(cuts) < LARGEST]
     seen = [problem.batch.rows[:, column], [] if point is None else [point[column]]]
     seen += [[] if path is None else path[:, side]]
     marks = np.concatenate([np.asarray(part, np.float64) for part in seen])
+    marks = marks[np.isfinite(marks)]
+    if not marks.size:  # missing, before and after
+        marks = cuts[[0, -1]] if cuts.size else np.zeros(1)
     scale = problem.batch.scale[column]
     low, high = marks.min() - 0.08 * scale, marks.max() + 0.08 * scale
     inside = cuts[(cuts > low) & (cuts < high)]
@@ -127,7 +145,7 @@ def focus_path(problem: Problem, focus: Focus | None = None) -> Floats:
 
 @dataclass(frozen=True)
 class Asked:
-    """How often a feature is asked to change in a batch, and by how much."""
+    """How often a feature is asked to change in a batch, and by how much, or to which category."""
 
     feature: str
     unit: str
@@ -137,6 +155,8 @@ class Asked:
     n_down: int
     typical_up: float | None  # the median step where it grows
     typical_down: float | None  # the median step where it shrinks, negative
+    n_other: int = 0  # to another category, or from or to a missing value
+    typical_other: Any = None  # the most common of those values, None for a missing one
 
     @property
     def typical(self) -> float:
@@ -149,29 +169,31 @@ class Asked:
         return asdict(self)
 
 
-def asked(schema: Schema, rows: Floats, shown: Floats, is_moved: Bools, answered: Bools) -> list[Asked]:
-    """Every feature that changes in some answer, the most asked-for first."""
-    moved = is_moved & answered[:, None]
+def asked(schema: Schema, table: Table, shown: Floats, moved: Bools, n_answered: int) -> list[Asked]:
+    """Every feature that changes in some answer, the most asked-for first; moved: (n_rows, n_features)."""
     counts = moved.sum(axis=0)
     result = []
     for j in np.argsort(-counts, kind="stable"):
         if not counts[j]:
             break
-        step = (shown - rows)[moved[:, j], j]
-        up, down = step[step > 0], step[step < 0]
-        result.append(
-            Asked(
-                schema.features[j].name,
-                schema.features[j].unit,
-                int(counts[j]),
-                float(counts[j] / answered.sum()),
-                len(up),
-                len(down),
-                _median(up),
-                _median(down),
-            )
-        )
+        own = None if table.labels is None else table.labels[j]
+        after = shown[moved[:, j], j]
+        step = np.full(len(after), np.nan) if own is not None else after - table.values[moved[:, j], j]
+        up, down, other = step[step > 0], step[step < 0], after[np.isnan(step)]
+        found = Asked(
+            schema.features[j].name, schema.features[j].unit, int(counts[j]), float(counts[j] / n_answered),
+            len(up), len(down), _median(up), _median(down), len(other), _commonest(other, own),
+        )  # fmt: skip
+        result.append(found)
     return result
+
+
+def _commonest(values: Floats, labels: Sequence[Any] | None) -> Any:
+    if not values.size:
+        return None
+    found, counts = np.unique(values, return_counts=True)
+    value = float(found[np.argmax(counts)])
+    return label_of(value, labels) if labels is not None else None if np.isnan(value) else value
 
 
 def _median(values: Floats) -> float | None:

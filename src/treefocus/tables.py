@@ -42,7 +42,7 @@ class Table:
         A table from a text file has no kind: its values come back as a matrix.
         """
         columns = [
-            values[:, j] if self._labels_of(j) is None else self.labelled(j, values[:, j])
+            values[:, j] if self.labels_of(j) is None else self.labelled(j, values[:, j])
             for j in range(values.shape[1])
         ]
         if isinstance(self.native, _Columns):
@@ -55,21 +55,26 @@ class Table:
 
     def labelled(self, column: int, values: Floats) -> list[Any]:
         """The categories behind a column's numbers, as they were written where they did not change."""
-        labels = self._labels_of(column) or ()
+        labels = self.labels_of(column) or ()
         return decode(values, labels, self.values[:, column], self._cells(column))
+
+    def row(self, row: int) -> tuple[Any, ...]:
+        """A row as it was written."""
+        return tuple(self.cell(row, column) for column in range(self.values.shape[1]))
 
     def cell(self, row: int, column: int) -> Any:
         """One cell as it was written: a number or a category, None where it is missing."""
         value = self.values[row, column]
         if np.isnan(value):
             return None
-        labels = self._labels_of(column)
+        labels = self.labels_of(column)
         if labels is None:
             return float(value)
         known = label_of(value, labels)
         return self._cells(column)[row] if known is None else known
 
-    def _labels_of(self, column: int) -> tuple[Any, ...] | None:
+    def labels_of(self, column: int) -> tuple[Any, ...] | None:
+        """A column's categories, None where it holds numbers."""
         return None if self.labels is None else self.labels[column]
 
     def _cells(self, column: int) -> list[Any]:

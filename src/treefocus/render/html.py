@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import bare, plain
 from treefocus.render.table import MANY, change_cells, overview_cells, title
-from treefocus.render.text import sentence
+from treefocus.render.text import measured, sentence
 
 if TYPE_CHECKING:
     from treefocus.explanation import Explanation, Explanations
@@ -84,7 +84,7 @@ def _row(one: Explanation, phrases: Catalogue) -> list[Any]:
     """One row for the script: title, status, sentence, distance, its text, bound, search text, and the changes."""
     cells = change_cells(one, phrases.code)
     changes = [
-        [*texts, round(change.share, 4) * (1 if change.after > change.before else -1)]
+        [*texts, round(change.share, 4) * (-1 if change.is_down else 1)]
         for texts, change in zip(cells, one.changes, strict=True)
     ]
     distance = one.distance if one.distance is not None and one.distance < float("inf") else None
@@ -120,6 +120,8 @@ def _features(found: Explanations, features: Sequence[Mapping[str, Any]], phrase
             for key in ("typical_up", "typical_down")
             if one[key] is not None
         ]
+        if one["n_other"]:
+            steps.append(words["to"].format(value=measured(one["typical_other"], schema[one["feature"]], phrases)))
         lines.append(
             (plain(one["feature"]), phrases.number(one["rows"]), _share(one["share"], phrases), "; ".join(steps))
         )

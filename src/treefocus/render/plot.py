@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from treefocus.render.phrases import DEFAULT, catalogue
+from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import bare
 from treefocus.render.table import difference, title
-from treefocus.render.text import measured, words_of
+from treefocus.render.text import bare_value, measured, words_of
 
 if TYPE_CHECKING:
     from treefocus.explanation import Change, Explanation, Explanations
@@ -79,34 +79,48 @@ def compare_bars(explanations: Mapping[str, Explanation], ax: Any = None, langua
     return axes
 
 
-def waterfall(explanation: Explanation, probabilities: Sequence[float], ax: Any = None, language: str = DEFAULT) -> Any:
-    """The model's probability of the outcome: of the row, and after each change on top of those before."""
+def waterfall(explanation: Explanation, answers: Sequence[float], ax: Any = None, language: str = DEFAULT) -> Any:
+    """The model's probability of the outcome, or its predicted number: of the row, and after each change."""
     phrases, changes = catalogue(language), explanation.changes
     axes = _new_axes(len(changes) + 2) if ax is None else ax
-    ends = (probabilities[0], *probabilities, probabilities[-1])
+    size = 1.0 if explanation.is_value else 100.0
+    ends = [size * answer for answer in (answers[0], *answers, answers[-1])]
     names = [phrases.words["at first"], *(_from_to(explanation, change, language) for change in changes)]
     names.append(phrases.words["in the end"])
+    labels = []
     for place in range(len(names)):
         is_total = place in (0, len(names) - 1)
         start, end = (0.0, ends[place]) if is_total else (ends[place], ends[place + 1])
         colour, hatch = ("0.45", "") if is_total else (UP, "") if end >= start else (DOWN, "////")
-        axes.barh(place, 100 * (end - start), left=100 * start, height=0.62, color=colour, hatch=hatch,
-                  edgecolor="white", linewidth=0.0)  # fmt: skip
-        told = phrases.share(end, 1) if is_total else f"{phrases.difference(round(100 * (end - start), 1))} %"
+        axes.barh(place, end - start, left=start, height=0.62, color=colour, hatch=hatch, edgecolor="white",
+                  linewidth=0.0)  # fmt: skip
+        labels.append(_total(explanation, end, phrases) if is_total else _rise(explanation, end - start, phrases))
         axes.annotate(
-            told, (100 * max(start, end), place), (4, 0), textcoords="offset points", va="center",
+            labels[-1], (max(start, end), place), (4, 0), textcoords="offset points", va="center",
             fontsize=_letters(axes, len(names), 1),
         )  # fmt: skip
         if place + 1 < len(names):
-            axes.plot([100 * end] * 2, [place - 0.31, place + 1.31], color="0.4", linewidth=0.7, linestyle=":")
+            axes.plot([end] * 2, [place - 0.31, place + 1.31], color="0.4", linewidth=0.7, linestyle=":")
     _name_bars(axes, names)
-    axes.set_xlim(_limits(axes, [100.0], "+100.0 %", len(names)))
-    ticks = range(0, 101, 20 if _free_width(axes) * 100 / axes.get_xlim()[1] > 300 else 50)
-    axes.set_xticks(ticks, [phrases.share(tick / 100) for tick in ticks])
-    outcome = explanation.predicted if explanation.outcome is None else explanation.outcome
-    axes.set_xlabel(phrases.words["probability"].format(outcome=_text(outcome)))
+    axes.set_xlim(_limits(axes, ends if explanation.is_value else [100.0], max(labels, key=len), len(names)))
+    if explanation.is_value:
+        axes.xaxis.set_major_locator(_few_ticks(axes))
+        axes.xaxis.set_major_formatter(lambda value, _: phrases.amount(value, 4))
+        axes.set_xlabel(phrases.words["predicted number"])
+    else:
+        ticks = range(0, 101, 20 if _free_width(axes) * 100 / axes.get_xlim()[1] > 300 else 50)
+        axes.set_xticks(ticks, [phrases.share(tick / 100) for tick in ticks])
+        axes.set_xlabel(phrases.words["probability"].format(outcome=_text(explanation.told)))
     _entitle(axes, title(explanation, language))
     return axes
+
+
+def _total(explanation: Explanation, value: float, phrases: Catalogue) -> str:
+    return phrases.amount(value) if explanation.is_value else phrases.share(value / 100, 1)
+
+
+def _rise(explanation: Explanation, value: float, phrases: Catalogue) -> str:
+    return phrases.difference(value) if explanation.is_value else f"{phrases.difference(round(value, 1))} %"
 
 
 def decision_map(explanation: Explanation, drawn: DecisionMap, ax: Any = None, language: str = DEFAULT) -> Any:
@@ -115,6 +129,9 @@ def decision_map(explanation: Explanation, drawn: DecisionMap, ax: Any = None, l
 
     words = catalogue(language).words
     axes = _new_axes(8) if ax is None else ax
+    names = drawn.classes
+    if explanation.is_value or explanation.likelihood is not None:
+        names = (words["not wanted"], words["wanted"])
     present = [k for k in range(len(drawn.classes)) if (drawn.answer == k).any()]
     x, y = drawn.x_edges, drawn.y_edges
     axes.pcolormesh(x, y, drawn.answer, cmap=_region_colours(len(drawn.classes)), vmin=-0.5,
@@ -128,7 +145,7 @@ def decision_map(explanation: Explanation, drawn: DecisionMap, ax: Any = None, l
         region.set_edgecolor("0.6")
         region.set_linewidth(0.0)
     handles = [
-        Patch(facecolor=REGIONS[k % len(REGIONS)], edgecolor="0.6", label=_key(drawn.classes[k]),
+        Patch(facecolor=REGIONS[k % len(REGIONS)], edgecolor="0.6", label=_key(names[k]),
               hatch="" if k == present[0] else REGION_HATCHES[k % len(REGION_HATCHES)] or "++")
         for k in present
     ]  # fmt: skip
@@ -136,7 +153,7 @@ def decision_map(explanation: Explanation, drawn: DecisionMap, ax: Any = None, l
         handles += axes.plot(drawn.path[:, 0], drawn.path[:, 1], color="0.25", linewidth=1.2, label=words["path"])
     marks = [(drawn.row, "o", words["the row"]), (drawn.point, "*", words["the answer"])]
     for place, marker, label in marks:
-        if place is not None:
+        if place is not None and not any(value != value for value in place):  # a missing value has no place
             size = 15 if marker == "*" else 9
             handles += axes.plot(*place, marker, color="black", markerfacecolor="white", markersize=size, label=label)
     axes.set_xlim(x[0], x[-1])
@@ -145,6 +162,9 @@ def decision_map(explanation: Explanation, drawn: DecisionMap, ax: Any = None, l
     axes.set_xlabel(_short(drawn.x_name) + note)
     axes.set_ylabel(_short(drawn.y_name))
     axes.xaxis.set_major_locator(_few_ticks(axes))
+    for axis, labels in ((axes.xaxis, drawn.x_labels), (axes.yaxis, drawn.y_labels)):
+        if labels is not None:
+            axis.set_ticks(range(len(labels)), [_short(str(label)) for label in labels])
     _legend_beside(axes, handles)
     axes.set_axisbelow(False)
     _entitle(axes, title(explanation, language))
@@ -162,7 +182,7 @@ def asked_bars(found: Explanations, asked: Sequence[Asked], ax: Any = None, lang
     places = range(len(asked))
     size = _letters(axes, len(asked), 1)
     style: dict[str, Any] = {"height": 0.62, "edgecolor": "white", "linewidth": 0.0}
-    up = axes.barh(places, [one.n_up for one in asked], color=UP, **style)
+    up = axes.barh(places, [one.n_up + one.n_other for one in asked], color=UP, **style)
     down = axes.barh(places, [-one.n_down for one in asked], color=DOWN, hatch="////", **style)
     schema = found.schema.in_language(language)
     longest = ""
@@ -171,11 +191,14 @@ def asked_bars(found: Explanations, asked: Sequence[Asked], ax: Any = None, lang
         for one in asked:
             step = getattr(one, attribute)
             unit = schema[one.feature].unit
-            told.append("" if step is None else f"{phrases.difference(step)} {bare(unit)}".rstrip())
+            if step is None and bars is up and one.n_other:
+                told.append(phrases.words["to"].format(value=bare_value(one.typical_other, phrases)))
+            else:
+                told.append("" if step is None else f"{phrases.difference(step)} {bare(unit)}".rstrip())
         axes.bar_label(bars, [_text(label) for label in told], padding=4, fontsize=size)
         longest = max([longest, *told], key=len)
     _name_bars(axes, [_short(one.feature) for one in asked])
-    lengths = [length for one in asked for length in (one.n_up, -one.n_down)]
+    lengths = [length for one in asked for length in (one.n_up + one.n_other, -one.n_down)]
     axes.set_xlim(_limits(axes, lengths, longest, len(asked)))
     axes.xaxis.set_major_locator(_few_ticks(axes, whole=True))
     axes.xaxis.set_major_formatter(lambda value, _: phrases.number(abs(value)))
@@ -185,26 +208,29 @@ def asked_bars(found: Explanations, asked: Sequence[Asked], ax: Any = None, lang
     return axes
 
 
-def distance_points(found: Explanations, probabilities: Floats, ax: Any = None, language: str = DEFAULT) -> Any:
-    """Every answer's distance against the model's probability, before, of what the row would become."""
+def distance_points(found: Explanations, answers: Floats, ax: Any = None, language: str = DEFAULT) -> Any:
+    """Every answer's distance against the model's probability, before, of what the row would become, or its number."""
     phrases = catalogue(language)
     axes = _new_axes(7) if ax is None else ax
-    _entitle(axes, phrases.words["distance and probability"])
+    _entitle(axes, phrases.words["distance and number" if found.is_value else "distance and probability"])
+    size = 1.0 if found.is_value else 100.0
     markers = {"OPTIMAL": ("o", UP), "BOUNDED": ("^", SERIES[1]), "FOUND": ("x", DOWN)}
     for name, (marker, colour) in markers.items():
         own = [i for i, status in enumerate(found.status) if status.name == name]
         if own:
             axes.scatter(
-                100 * probabilities[own], found.distance[own], marker=marker, color=colour, s=22, alpha=0.7,
+                size * answers[own], found.distance[own], marker=marker, color=colour, s=22, alpha=0.7,
                 linewidth=1.0, label=phrases.statuses[name],
             )  # fmt: skip
     if not found.has_answer.any():
         _say(phrases.words["no changes"], axes)
         return axes
-    axes.set_xlabel(phrases.words["probability before"])
+    axes.set_xlabel(phrases.words["predicted number" if found.is_value else "probability before"])
     axes.set_ylabel(phrases.distance.format(name=_text(found.distance_name), value="").rstrip(" ,").replace(" ,", ","))
     axes.xaxis.set_major_locator(_few_ticks(axes))
-    axes.xaxis.set_major_formatter(lambda value, _: phrases.share(value / 100))
+    axes.xaxis.set_major_formatter(
+        lambda value, _: phrases.amount(value, 4) if found.is_value else phrases.share(value / 100)
+    )
     axes.spines[["top", "right"]].set_visible(False)
     _legend_beside(axes)
     return axes
@@ -232,14 +258,20 @@ def _draw_bars(explanation: Explanation, axes: Any, language: str) -> None:
     )  # fmt: skip
     for bar, share in zip(bars, signed, strict=True):
         bar.set_hatch("" if share > 0 else "////")
-    told = [_text(f"{difference(c, language)} {words_of(explanation, c, language).unit}".rstrip()) for c in changes]
+    told = [_text(_step(explanation, change, language)) for change in changes]
     axes.bar_label(bars, told, padding=4, fontsize=_letters(axes, len(changes), 1))
     _name_bars(axes, [_from_to(explanation, change, language) for change in changes])
     _share_axis(axes, _limits(axes, signed, max(told, key=len), len(changes)), language)
 
 
+def _step(explanation: Explanation, change: Change, language: str) -> str:
+    """How far a number moves, with its unit; nothing for a category."""
+    moved = difference(change, language)
+    return f"{moved} {words_of(explanation, change, language).unit}".rstrip() if moved else ""
+
+
 def _signed(change: Change) -> float:
-    return 100 * change.share * (1 if change.after > change.before else -1)
+    return 100 * change.share * (-1 if change.is_down else 1)
 
 
 def _share_axis(axes: Any, limits: tuple[float, float], language: str) -> None:
@@ -314,7 +346,7 @@ def _legend_beside(axes: Any, handles: Any = None) -> None:
 
 def _from_to(explanation: Explanation, change: Change, language: str) -> str:
     phrases, feature = catalogue(language), words_of(explanation, change, language)
-    values = f"{phrases.number(change.before)} → {measured(change.shown, feature, phrases)}"
+    values = f"{bare_value(change.before, phrases)} → {measured(change.shown, feature, phrases)}"
     return f"{_short(change.feature)}\n{_text(values)}"
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from treefocus.render.phrases import DEFAULT, catalogue
 from treefocus.render.plain import plain
-from treefocus.render.text import measured, words_of
+from treefocus.render.text import bare_value, measured, words_of
 
 if TYPE_CHECKING:
     from treefocus.explanation import Change, Explanation, Explanations
@@ -48,9 +48,30 @@ def overview_table(found: Explanations, limit: int = MANY, language: str = DEFAU
 def title(explanation: Explanation, language: str = DEFAULT) -> str:
     """The row, its prediction and, where something changes, what it would be."""
     name = catalogue(language).row.format(row=plain(explanation.label))
-    told = "-" if explanation.predicted is None else plain(explanation.predicted)
-    would = f" → {plain(explanation.outcome)}" if explanation.changes and explanation.outcome is not None else ""
-    return f"{name}: {told}{would}"
+    would = explanation.changes and explanation.outcome is not None
+    return f"{name}: {said(explanation, language)}" + (f" → {said_after(explanation, language)}" if would else "")
+
+
+def said(explanation: Explanation, language: str = DEFAULT) -> str:
+    """What the model says of the row, in short: a class, a number, a probability if that was asked, or a dash."""
+    likelihood = None if explanation.likelihood is None else explanation.likelihood[0]
+    return _said(explanation, explanation.predicted, likelihood, language)
+
+
+def said_after(explanation: Explanation, language: str = DEFAULT) -> str:
+    """The same of the answer."""
+    likelihood = None if explanation.likelihood is None else explanation.likelihood[1]
+    return _said(explanation, explanation.outcome, likelihood, language)
+
+
+def _said(explanation: Explanation, label: Any, likelihood: float | None, language: str) -> str:
+    if label is None:
+        return "-"
+    if explanation.is_value:
+        return catalogue(language).amount(float(label))
+    if likelihood is not None:
+        return f"{plain(explanation.favoured)} {catalogue(language).share(likelihood, 1)}"
+    return plain(label)
 
 
 def change_cells(explanation: Explanation, language: str = DEFAULT) -> list[tuple[str, ...]]:
@@ -70,8 +91,8 @@ def overview_cells(explanation: Explanation, language: str = DEFAULT) -> tuple[s
     has_answer = explanation.status.has_answer
     return (
         plain(explanation.label),
-        "-" if explanation.predicted is None else plain(explanation.predicted),
-        plain(explanation.outcome) if has_answer else "-",
+        said(explanation, language),
+        said_after(explanation, language) if has_answer else "-",
         ", ".join(from_to(explanation, change, language) for change in explanation.changes)
         or plain(phrases.reason(explanation.reason)),
         "-" if explanation.distance is None else phrases.rounded(explanation.distance),
@@ -82,9 +103,9 @@ def overview_cells(explanation: Explanation, language: str = DEFAULT) -> tuple[s
 def from_to(explanation: Explanation, change: Change, language: str = DEFAULT) -> str:
     """One change in short: "income 48,200 → 52,000 EUR"."""
     phrases, feature = catalogue(language), words_of(explanation, change, language)
-    return f"{plain(change.feature)} {phrases.number(change.before)} → {measured(change.shown, feature, phrases)}"
+    return f"{plain(change.feature)} {bare_value(change.before, phrases)} → {measured(change.shown, feature, phrases)}"
 
 
 def difference(change: Change, language: str = DEFAULT) -> str:
-    """How far a feature moves, to four digits: "+3,800" or "-0.02512"."""
-    return catalogue(language).difference(change.shown - change.before)
+    """How far a number moves, to four digits: "+3,800" or "-0.02512"; nothing for a category."""
+    return "" if change.moved is None else catalogue(language).difference(change.moved)

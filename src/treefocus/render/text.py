@@ -5,7 +5,8 @@ Every phrase comes from a catalogue (`render.phrases`), every word about columns
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import plain
@@ -21,7 +22,7 @@ def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
     """What would have to change, and how sure we are that nothing smaller would do."""
     phrases, schema = catalogue(language), explanation.schema.in_language(language)
     name = phrases.row.format(row=plain(explanation.label))
-    before, after = (_quoted(phrases, label) for label in (explanation.predicted, explanation.outcome))
+    before, after = (answer(phrases, explanation, label) for label in (explanation.predicted, explanation.outcome))
     subject = _capitalised(plain(schema.subject))
     said_before, said_after = _said(schema, explanation.predicted), _said(schema, explanation.outcome)
     reason = plain(phrases.reason(explanation.reason))
@@ -37,6 +38,9 @@ def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
             return phrases.said_already.format(subject=subject, before=said_before)
         return phrases.already.format(name=name, before=before)
     is_same = explanation.predicted == explanation.outcome
+    if explanation.likelihood is not None and explanation.likelihood[1] is not None:
+        changes = _listed_changes(explanation, phrases, is_person=False)
+        return f"{sentence_of_likelihood(explanation, phrases, changes)} {proof(explanation, language)}"
     if said_before and said_after:
         phrase = phrases.said_obeys if is_same else phrases.said_would
         values = {"subject": subject, "before": said_before, "after": said_after}
@@ -59,6 +63,25 @@ def further_ways(explanation: Explanation, language: str = DEFAULT, *, is_person
     return [*told, phrases.recourse["no other way"]] if explanation.is_last_way and explanation.changes else told
 
 
+def sentence_of_likelihood(explanation: Explanation, phrases: Catalogue, changes: str) -> str:
+    """How likely the class that was asked for is, and would be."""
+    before, after = explanation.likelihood or (float("nan"), None)
+    return phrases.likely.format(
+        name=phrases.row.format(row=plain(explanation.label)),
+        outcome=_quoted(phrases, explanation.favoured),
+        before=phrases.share(before, 1),
+        after="-" if after is None else phrases.share(after, 1),
+        changes=changes,
+    )
+
+
+def answer(phrases: Catalogue, explanation: Explanation, label: object) -> str:
+    """What the model says: a class, or the number that it predicts."""
+    if explanation.is_value and isinstance(label, Real):
+        return phrases.amount(float(label))
+    return _quoted(phrases, label)
+
+
 def letter(
     explanation: Explanation, language: str = DEFAULT, recipient: str | None = None, sender: str | None = None
 ) -> str:
@@ -79,23 +102,28 @@ def _body(explanation: Explanation, phrases: Catalogue, schema: Schema) -> list[
     if before:
         decided = phrases.decided.format(subject=subject, before=before)
     else:
-        decided = phrases.decided_plain.format(before=_quoted(phrases, explanation.predicted))
+        decided = phrases.decided_plain.format(before=answer(phrases, explanation, explanation.predicted))
     if not explanation.status.has_answer:
         return [decided, f"{reason}."]
     if not explanation.changes:
         return [decided, phrases.nothing]
     changes = _listed_changes(explanation, phrases, is_person=True)
-    if explanation.predicted == explanation.outcome:
+    if explanation.likelihood is not None and explanation.likelihood[1] is not None:
+        start = [sentence_of_likelihood(explanation, phrases, changes)]
+    elif explanation.predicted == explanation.outcome:
         told = phrases.said_obeys if before else phrases.obeys
         would = told.format(
             subject=subject, name=phrases.row.format(row=plain(explanation.label)), changes=changes,
-            before=before or _quoted(phrases, explanation.predicted),
+            before=before or answer(phrases, explanation, explanation.predicted),
         )  # fmt: skip
         start = [would]
     elif after:
         start = [decided, phrases.said_would.format(subject=subject, after=after, changes=changes)]
     else:
-        start = [decided, phrases.would_plain.format(after=_quoted(phrases, explanation.outcome), changes=changes)]
+        start = [
+            decided,
+            phrases.would_plain.format(after=answer(phrases, explanation, explanation.outcome), changes=changes),
+        ]
     lines = [f"  - {_line(explanation, change, phrases)}" for change in explanation.changes]
     detail = "\n".join([phrases.in_detail, *lines])
     ways = further_ways(explanation, phrases.code, is_person=True)
@@ -128,15 +156,20 @@ def _letter_proof(explanation: Explanation, phrases: Catalogue) -> str:
 
 def change_phrase(change: Change, feature: Feature, phrases: Catalogue, is_person: bool = False) -> str:
     """One change: "your income were 52,000 EUR instead of 48,200 EUR" or "you had 2 fewer recent inquiries"."""
-    moved = change.shown - change.before
+    moved = change.moved
+    if moved is None:
+        told = [_quoted(phrases, value) if _is_word(value) else measured(value, feature, phrases)
+                for value in (change.shown, change.before)]  # fmt: skip
+        return phrases.change_category.format(feature=called(feature), after=told[0], before=told[1])
     is_counted = all(value == int(value) and abs(value) < _EXACT for value in (change.shown, change.before))
     if feature.one and is_counted:
         number = abs(moved)
         fewer, more = (phrases.said_fewer, phrases.said_more) if is_person else (phrases.fewer, phrases.more)
         things = plain(feature.one if phrases.is_one(number) else feature.many)
         return (fewer if moved < 0 else more).format(number=phrases.number(number), things=things)
-    return phrases.change.format(
+    return (phrases.change_way if feature.up else phrases.change).format(
         feature=called(feature),
+        way=plain(feature.down if change.is_down else feature.up),
         after=measured(change.shown, feature, phrases),
         before=measured(change.before, feature, phrases),
     )
@@ -147,11 +180,23 @@ def called(feature: Feature) -> str:
     return plain(feature.label or feature.name)
 
 
-def measured(value: float, feature: Feature, phrases: Catalogue) -> str:
-    """A value of a column, with its unit."""
+def measured(value: Any, feature: Feature, phrases: Catalogue) -> str:
+    """A value of a column: a number with its unit, a category, or the word for a missing one."""
+    if value is None or _is_word(value):
+        return phrases.words["unknown"] if value is None else plain(value)
     unit = feature.unit_one if feature.unit_one and phrases.is_one(value) else feature.unit
     text = phrases.number(value)
     return f"{text} {plain(unit)}" if unit else text
+
+
+def bare_value(value: Any, phrases: Catalogue) -> str:
+    """The same without a unit."""
+    return measured(value, Feature(""), phrases)
+
+
+def _is_word(value: Any) -> bool:
+    """Whether a value is a category and not a number; of categories that are numbers, numbers are shown."""
+    return value is not None and (isinstance(value, bool) or not isinstance(value, Real))
 
 
 def quantity(value: float, unit: str = "", language: str = DEFAULT) -> str:
@@ -168,6 +213,9 @@ def words_of(explanation: Explanation, change: Change, language: str) -> Feature
 
 def _line(explanation: Explanation, change: Change, phrases: Catalogue) -> str:
     feature = words_of(explanation, change, phrases.code)
+    if change.moved is None:
+        after, before = (measured(value, feature, phrases) for value in (change.shown, change.before))
+        return phrases.line_plain.format(feature=called(feature), after=after, before=before)
     moved = phrases.exact_difference(change.before, change.shown)
     return phrases.line.format(
         feature=plain(feature.many) if feature.many and not feature.label else called(feature),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cache
 from importlib import import_module
+from math import floor, log10
 from pkgutil import iter_modules
 
 from treefocus.errors import reject
@@ -37,11 +38,14 @@ class Catalogue:
     already: str
     would: str
     obeys: str
+    likely: str
     said_no_answer: str
     said_already: str
     said_would: str
     said_obeys: str
     change: str
+    change_way: str
+    change_category: str
     fewer: str
     more: str
     said_fewer: str
@@ -57,6 +61,7 @@ class Catalogue:
     would_plain: str
     in_detail: str
     line: str
+    line_plain: str
     stays: str
     letter_proven: str
     letter_bounded: str
@@ -83,6 +88,14 @@ class Catalogue:
     def rounded(self, value: float, digits: int = 4) -> str:
         """A number to so many digits, where it only gives an impression."""
         return self._localised(f"{value:.{digits}g}")
+
+    def amount(self, value: float, digits: int = 6) -> str:
+        """A predicted number: to so many digits, its thousands grouped, no zeros at the end."""
+        if not 1e-4 <= abs(value) < 1e15:
+            return self.number(0.0) if value == 0 else self._localised(f"{value:.{digits}g}")
+        decimals = max(0, digits - 1 - floor(log10(abs(value))))
+        text = f"{value:,.{decimals}f}"
+        return self._localised(text.rstrip("0").rstrip(".") if "." in text else text)
 
     def share(self, value: float, digits: int = 0) -> str:
         """A share as per cent."""
