@@ -10,21 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from treefocus import interchange, summaries
+from treefocus import interchange, obstacles, summaries
 from treefocus.categories import Labels
 from treefocus.certificate import certify
 from treefocus.coding import label_of
 from treefocus.forest import Floats
 from treefocus.frames import frame_of
+from treefocus.obstacles import Price, WhyNot
 from treefocus.problem import Problem
 from treefocus.question import Question
 from treefocus.render import html, plot, text
 from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
+from treefocus.rounding import shortest_in_cell
 from treefocus.schema import FLOAT32, Schema
-from treefocus.search.base import Limits, Status
+from treefocus.search.base import Limits, Outcome, Status
 from treefocus.summaries import DecisionMap
 from treefocus.tables import Table
+from treefocus.told import told_of
 
 NO_WORDS = Schema(())
 
@@ -96,6 +99,8 @@ class Explanation:
     is_value: bool = False  # the answers are predicted numbers, not classes
     favoured: Any = None  # the class whose probability was asked for
     likelihood: tuple[float, float | None] | None = None  # its probability before and after
+    table: Table | None = None  # that was asked about
+    place: int = 0  # of the row in the table
 
     @cached_property
     def problem(self) -> Problem:
@@ -128,6 +133,45 @@ class Explanation:
     def to_frame(self) -> Any:
         """The changes as a DataFrame (pandas, polars or pyarrow, whichever is installed), a line a changed feature."""
         return frame_of(change_columns([self]))
+
+    def why_not(self, *, time_limit: float | None = None, n_jobs: int | None = None) -> WhyNot:
+        """The smallest set of constraints without which this row would have an answer, and that answer.
+
+        time_limit: seconds for each of the looks that this takes, 1 if not given.
+        """
+        return obstacles.why_not(self, time_limit, n_jobs)
+
+    def price_of_constraints(self, *, time_limit: float | None = None, n_jobs: int | None = None) -> tuple[Price, ...]:
+        """What each constraint costs this row, the dearest first: the smallest change without it.
+
+        time_limit: seconds for each constraint, 1 if not given.
+        """
+        return obstacles.price_of_constraints(self, time_limit, n_jobs)
+
+    def under(self, question: Question, found: Outcome) -> Explanation:
+        """The same row under another question, of this row alone, and what was found there."""
+        problem, status = question.problem(), found.status[0]
+        shown, parts = shortest_in_cell(problem, found.points)[0], problem.batch.changes(found.points)[0]
+        told = told_of(problem.model, question.target)
+        likelihood = told.likelihood(problem.batch.rows, found)
+        has_answer, table = status.has_answer, self.table
+        assert table is not None, "a question comes with its table"
+        return replace(
+            self,
+            counterfactual=found.points[0] if has_answer else None,
+            changes=changes_of(self.schema, table, self.place, found.points[0], shown, parts) if has_answer else (),
+            outcome=plain(told.answers(found.points, found.has_answer)[0]),
+            status=status,
+            reason=status.value,
+            distance=float(found.distance[0]) if has_answer else None,
+            lower_bound=float(found.lower_bound[0]),
+            batch=problem,
+            position=0,
+            limits=found.limits,
+            question=question,
+            others=(),
+            likelihood=None if likelihood is None else before_and_after(likelihood[0]),
+        )
 
     def probabilities(self) -> list[float]:
         """The model's probability of the outcome: of the row, and as the changes are applied one after the other."""
@@ -254,6 +298,12 @@ def changes_of(schema: Schema, table: Table, i: int, point: Floats, shown: Float
         )
         for j in map(int, order)
     )
+
+
+def before_and_after(likelihood: Floats) -> tuple[float, float | None]:
+    """Two probabilities, the second None where there is no answer."""
+    before, after = likelihood.tolist()
+    return before, None if np.isnan(after) else after
 
 
 def _values(table: Table, i: int, j: int, point: float, shown: float) -> tuple[Any, Any, Any]:

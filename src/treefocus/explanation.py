@@ -13,7 +13,16 @@ from typing import Any, overload
 import numpy as np
 
 from treefocus import interchange, summaries
-from treefocus.answer import Change, Explanation, as_written, change_columns, changes_of, gap_of, plain
+from treefocus.answer import (
+    Change,
+    Explanation,
+    as_written,
+    before_and_after,
+    change_columns,
+    changes_of,
+    gap_of,
+    plain,
+)
 from treefocus.coding import is_null
 from treefocus.errors import InvalidInput
 from treefocus.forest import Bools, Floats
@@ -100,13 +109,14 @@ class Explanations:
             is_value=self.is_value,
             favoured=self.favoured,
             likelihood=self._likelihood(i),
+            table=self.table,
+            place=i,
         )
 
     def _likelihood(self, i: int) -> tuple[float, float | None] | None:
         if self.likelihood is None or self.predicted[i] is None:
             return None
-        before, after = self.likelihood[i].tolist()
-        return before, None if np.isnan(after) else after
+        return before_and_after(self.likelihood[i])
 
     @cached_property
     def is_moved(self) -> Bools:

@@ -39,7 +39,7 @@ def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
         return phrases.already.format(name=name, before=before)
     is_same = explanation.predicted == explanation.outcome
     if explanation.likelihood is not None and explanation.likelihood[1] is not None:
-        changes = _listed_changes(explanation, phrases, is_person=False)
+        changes = listed_changes(explanation, phrases, is_person=False)
         return f"{sentence_of_likelihood(explanation, phrases, changes)} {proof(explanation, language)}"
     if said_before and said_after:
         phrase = phrases.said_obeys if is_same else phrases.said_would
@@ -48,7 +48,7 @@ def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
         phrase = phrases.obeys if is_same else phrases.would
         values = {"name": name, "before": before, "after": after}
     is_person = bool(said_before and said_after)
-    told = phrase.format(changes=_listed_changes(explanation, phrases, is_person), **values)
+    told = phrase.format(changes=listed_changes(explanation, phrases, is_person), **values)
     return " ".join([told, proof(explanation, language), *further_ways(explanation, language, is_person=is_person)])
 
 
@@ -57,7 +57,7 @@ def further_ways(explanation: Explanation, language: str = DEFAULT, *, is_person
     phrases = catalogue(language)
     told = []
     for way in explanation.ways[1:]:
-        changes = _listed_changes(way, phrases, is_person)
+        changes = listed_changes(way, phrases, is_person)
         sure = _graded(way, phrases, *(phrases.recourse[f"way {word}"] for word in ("proven", "bounded", "unproven")))
         told.append(phrases.recourse["another way"].format(changes=changes, proof=sure))
     return [*told, phrases.recourse["no other way"]] if explanation.is_last_way and explanation.changes else told
@@ -107,7 +107,7 @@ def _body(explanation: Explanation, phrases: Catalogue, schema: Schema) -> list[
         return [decided, f"{reason}."]
     if not explanation.changes:
         return [decided, phrases.nothing]
-    changes = _listed_changes(explanation, phrases, is_person=True)
+    changes = listed_changes(explanation, phrases, is_person=True)
     if explanation.likelihood is not None and explanation.likelihood[1] is not None:
         start = [sentence_of_likelihood(explanation, phrases, changes)]
     elif explanation.predicted == explanation.outcome:
@@ -225,7 +225,8 @@ def _line(explanation: Explanation, change: Change, phrases: Catalogue) -> str:
     )
 
 
-def _listed_changes(explanation: Explanation, phrases: Catalogue, is_person: bool) -> str:
+def listed_changes(explanation: Explanation, phrases: Catalogue, is_person: bool) -> str:
+    """The changes as an enumeration."""
     return phrases.listed(
         [
             change_phrase(change, words_of(explanation, change, phrases.code), phrases, is_person)

@@ -1,0 +1,43 @@
+"""What constraints forbid and cost, regions and round numbers, as sentences. Computes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from treefocus.render.phrases import DEFAULT, catalogue
+from treefocus.render.plain import plain
+from treefocus.render.text import listed_changes
+
+if TYPE_CHECKING:
+    from treefocus.obstacles import Price, WhyNot
+
+
+def why_not(found: WhyNot, language: str = DEFAULT) -> str:
+    """Which constraints stand in the way, and what would do without them."""
+    phrases = catalogue(language)
+    words = phrases.recourse
+    if found.constraints is None:
+        return words["bounds proven" if found.is_proven else "bounds unproven"]
+    if not found.constraints:
+        return words["nothing in the way"]
+    listed = phrases.listed([phrases.quoted.format(text=plain(text)) for text in found.written])
+    told = words["without one" if len(found.written) == 1 else "without several"].format(constraints=listed)
+    if found.explanation is not None and found.explanation.changes:
+        told = words["then"].format(told=told, changes=listed_changes(found.explanation, phrases, is_person=False))
+    sure = words["fewer proven" if found.is_proven else "fewer unproven"]
+    return f"{told} {sure}" if len(found.written) > 1 else told
+
+
+def price(found: Price, language: str = DEFAULT) -> str:
+    """What one constraint costs."""
+    phrases = catalogue(language)
+    words = phrases.recourse
+    constraint = phrases.quoted.format(text=plain(found.written))
+    if found.distance is None:
+        return words["price none"].format(constraint=constraint)
+    if found.saving == float("inf"):
+        return words["price possible"].format(constraint=constraint)
+    if found.saving == 0:
+        return words["price nothing" if found.is_proven else "price unknown"].format(constraint=constraint)
+    told = words["price" if found.is_proven else "price at least"]
+    return told.format(constraint=constraint, share=phrases.share(found.saving))

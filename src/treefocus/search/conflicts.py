@@ -1,0 +1,114 @@
+"""Which constraints stand in the way: the smallest set without which there is an answer.
+
+A conflict is a set of constraints that no answer obeys together; whatever is removed must meet every conflict. So take
+the smallest set that meets all conflicts known so far and look whether there is an answer without it. If there is, no
+smaller set will do. If not, what is left holds another conflict: make it small by leaving out what it does not need,
+and go on. Whether there is an answer at all is asked with a distance of 0 everywhere, so that the search ends at the
+first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, MayBeMissing
+from treefocus.distances import FewestFeatures
+from treefocus.question import Question
+from treefocus.search.base import Run, Status
+from treefocus.search.exact import Exact
+
+_SPLIT = (Fixed, Increasing, Decreasing)  # each column is a constraint of its own
+Numbers = frozenset[int]
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Constraints without which there is an answer; None where there is none without any of them either."""
+
+    constraints: tuple[Constraint, ...] | None
+    is_proven: bool  # no smaller set will do; without any: there is no answer at all
+
+
+def single(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """The constraints one by one: `Fixed("a", "b")` is two. What allows rather than forbids is left out."""
+    found: list[Constraint] = []
+    for constraint in constraints:
+        if isinstance(constraint, _SPLIT):
+            found += [type(constraint)(column) for column in constraint.columns]
+        elif not isinstance(constraint, MayBeMissing):
+            found.append(constraint)
+    return tuple(dict.fromkeys(found))
+
+
+def without(question: Question, removed: Iterable[Constraint]) -> Question:
+    """The question with all but these of its single constraints."""
+    gone = set(removed)
+    allowances = tuple(one for one in question.constraints if isinstance(one, MayBeMissing))
+    return question.under((*allowances, *(one for one in single(question.constraints) if one not in gone)))
+
+
+def smallest_removal(question: Question, run: Run, time_limit: float | None = None) -> Removal:
+    """The smallest set of constraints without which the one row of the question has an answer.
+
+    time_limit: seconds for each look; what it leaves open counts as no answer, and is not proven.
+    """
+    constraints = single(question.constraints)
+    every = frozenset(range(len(constraints)))
+    open_looks = 0
+
+    def has_answer(removed: Numbers) -> bool:
+        nonlocal open_looks
+        status = _look(without(question, [constraints[k] for k in removed]), run, time_limit)
+        open_looks += status is Status.NOT_FOUND
+        return status.has_answer
+
+    if not has_answer(every):
+        return Removal(None, open_looks == 0)
+    conflicts: list[Numbers] = []
+    while True:
+        removed = smallest_hitting_set(conflicts)
+        if has_answer(removed):
+            return Removal(tuple(constraints[k] for k in sorted(removed)), open_looks == 0)
+        conflict = every - removed
+        for k in sorted(conflict):
+            if len(conflict) > 1 and not has_answer(every - conflict | {k}):
+                conflict -= {k}
+        conflicts.append(conflict)
+
+
+def smallest_hitting_set(sets: Sequence[Numbers]) -> Numbers:
+    """One of the smallest sets that meet all of these, none of which is empty."""
+    for size in range(len(sets) + 1):
+        found = _hit(sets, frozenset(), size)
+        if found is not None:
+            return found
+    raise AssertionError("an empty set cannot be met")
+
+
+def _hit(sets: Sequence[Numbers], chosen: Numbers, size: int) -> Numbers | None:
+    left = [own for own in sets if not own & chosen]
+    if not left:
+        return chosen
+    if size == 0:
+        return None
+    smallest: Numbers = min(left, key=len)
+    for number in sorted(smallest):
+        found = _hit(left, chosen | {number}, size - 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _look(question: Question, run: Run, time_limit: float | None) -> Status:
+    """Whether the row has an answer, wherever it is."""
+    problem = question.problem()
+    if not problem.has_box[0]:
+        return Status.INFEASIBLE
+    if problem.is_valid(problem.batch.rows)[0] and problem.batch.target[0] == problem.batch.origin[0]:
+        return Status.OPTIMAL
+    nowhere = replace(problem, distance=FewestFeatures(np.zeros(problem.forest.n_features)))
+    found: Status = Exact(time_limit=time_limit).solve(nowhere, run).status[0]
+    return found
