@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from treefocus.categories import Categories, Labels
 from treefocus.errors import InvalidInput
-from treefocus.forest import Forest, join_trees
+from treefocus.forest import MOST_FEATURES, Forest, join_trees
 
 Array = NDArray[Any]
-MOST_FEATURES, MOST_LABELS = 10_000_000, 1 << 20
+MOST_LABELS = 1 << 20
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from treefocus.errors import InvalidInput
 
 _NUMBERS = {b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8"}
+_SINGLE = {mark: Struct(">" + form) for mark, form in zip(_NUMBERS, "bBhiqfd", strict=True)}
 _CONSTANTS = {b"T": True, b"F": False, b"Z": None}
 _DEEPEST = 64
 
@@ -34,8 +36,8 @@ class _Reader:
         return self.data[self.at : self.at + 1]
 
     def number(self, mark: bytes) -> Any:
-        dtype = np.dtype(_NUMBERS[mark])
-        return np.frombuffer(self.take(dtype.itemsize), dtype)[0].item()
+        form = _SINGLE[mark]
+        return form.unpack(self.take(form.size))[0]
 
     def count(self) -> int:
         mark = self.take(1)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from xgboost import Booster, DMatrix, XGBClassifier, XGBModel, XGBRanker, XGBRegressor
 
+from treefocus import kernels
 from treefocus.adapters import ubjson, xgboost_model
 from treefocus.adapters.source import Source, asked
 from treefocus.errors import InvalidInput, ModelMismatch, UnsupportedModel
 from treefocus.forest import Floats, Forest
-from treefocus.kernels import reference
 
 SUPPORTED = (XGBClassifier, XGBRegressor, Booster)
 REFUSED: dict[type, str] = {
@@ -86,18 +86,14 @@ def _with_base_margin(forest: Forest, margins: Any) -> Forest:
     """The base margin that makes our sums the model's own, to the last bit, on rows around the thresholds."""
     rows = _probes(forest)
     margin = margins(rows)
-    value = forest.leaf_value.astype(np.float32)
-    leaves = reference.leaves(forest, rows).T
-    share, best = np.zeros(forest.n_outputs), forest.base_score.copy()
-    for shifted in xgboost_model.nearby(forest.base_score):
-        total = np.tile(shifted, (len(rows), 1))
-        for leaf in leaves:
-            total += value[leaf]
+    share, best = np.zeros(forest.n_outputs), forest.base_score
+    for number, shifted in enumerate(xgboost_model.nearby(forest.base_score)):
+        total = kernels.hard_scores(replace(forest, base_score=shifted.astype(np.float64)) if number else forest, rows)
         same = (total == margin).mean(axis=0) * np.isclose(total, margin, rtol=1e-4, atol=1e-4).all(axis=0)
         best = np.where(same > share, shifted, best)
         share = np.maximum(share, same)
         if (share > _SAME).all():
-            return replace(forest, base_score=best)
+            return replace(forest, base_score=best) if number else forest
     raise ModelMismatch(f"The {forest.source} and its translation give different margins; please report this model.")
 
 
