@@ -117,7 +117,8 @@ def differing(source: Source, rows: Floats) -> NDArray[np.bool_]:
     if source.forest.decision != "value":
         return source.forest.classes[kernels.decide(source.forest, scores)] != said
     shown = kernels.reference.shown(source.forest, scores)[:, 0]
-    return ~np.isclose(shown, said, rtol=max(source.precision, 2e-7 * _is_single(source)), atol=1e-30)
+    last_bit = 2e-7 if _is_single(source) else 1e-15
+    return ~np.isclose(shown, said, rtol=max(source.precision, last_bit), atol=last_bit * np.abs(said).max())
 
 
 def score_error(source: Source, rows: Floats) -> float:

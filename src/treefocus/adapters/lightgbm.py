@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ def to_source(model: Any) -> Source:
             )
     classes = model.classes_ if isinstance(model, LGBMClassifier) else None
     forest = lightgbm_model.read(booster.model_to_string(), classes=classes, source=type(model).__name__)
+
+    if forest.feature_names is not None and any("_" in name for name in forest.feature_names):
+        forest = replace(forest, feature_names=None)  # LightGBM writes _ for spaces: the table's own names may differ
 
     def written(rows: Floats) -> Floats:
         """The rows as the booster reads them: its own numbers for categories."""
