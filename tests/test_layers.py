@@ -18,6 +18,7 @@ LAYERS = (
     ("commands",),
     ("app", "scale", "evaluation"),
     ("explainer",),
+    ("folding",),
     ("explanation",),
     ("answer",),
     ("obstacles", "told"),

@@ -21,12 +21,13 @@ from treefocus.constraints import Constraint, as_constraints
 from treefocus.distances import Distance, as_distance
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
+from treefocus.folding import FoldedTable, Folding
 from treefocus.forest import Bools, Floats, Ints
 from treefocus.grid import readable
 from treefocus.problem import Problem, Space
 from treefocus.question import Question
 from treefocus.rounding import shortest_in_cell
-from treefocus.schema import INTEGER, Schema
+from treefocus.schema import INTEGER, Schema, fitted_to, schema_of
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
 from treefocus.tables import Table, as_table
@@ -57,10 +58,12 @@ class Explainer:
         schema: Schema | None = None,
     ) -> None:
         source = trusted(translate(model))
+        self._folding = Folding.of(schema, source.forest)
+        self._coding = Coding.of(source.forest, None if schema is None else schema.columns)
+        source = source if self._folding is None else self._folding.source(source)
         self.forest, self._own_predict, self._own_scores = source.forest, source.predict, source.scores
         n_features = self.forest.n_features
-        self._coding = Coding.of(self.forest, None if schema is None else schema.names)
-        table = None if data is None else as_table(data, "data", self._coding)
+        table = None if data is None else self._table(data, "data")
         self.schema, self._names = self._named(schema, table)
         known = None if table is None else self._known(table)
         self.space = Space.of(known, scale, bounds, n_features)
@@ -95,7 +98,7 @@ class Explainer:
         """
         began = time.perf_counter()
         chosen = as_strategy(strategy)
-        table = _checked(as_table(X, "X", self._coding), "X", self.forest.n_features, self._names)
+        table = _checked(self._table(X, "X"), "X", self.forest.n_features, self._names)
         if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
             reject("time_limit", "a number of seconds above 0, or None", time_limit)
         if not (isinstance(n, Integral) and n > 0):
@@ -115,6 +118,13 @@ class Explainer:
         given = table, question, problem, seconds
         further = [self._explanations(*given, one, _no_other(one, reasons)) for one in others]
         return replace(self._explanations(*given, outcome, reasons), others=tuple(further))
+
+    def _table(self, rows: Any, parameter: str) -> Table:
+        """The rows, one-hot groups folded."""
+        table, folding = as_table(rows, parameter, self._coding), self._folding
+        if folding is None or isinstance(table, FoldedTable):
+            return table
+        return folding.table(_checked(table, parameter, folding.model.n_features, folding.names))
 
     def _question(self, table: Table, target: Any) -> Question:
         """What is asked, under the limits of the table's dtypes and of what the model reads."""
@@ -225,7 +235,9 @@ class Explainer:
         names = names if schema is None else schema.names
         if table is not None:
             names = _checked(table, "data", n_features, names).names or names
-        return schema or Schema.of_names(names or [f"feature {j}" for j in range(n_features)]), names
+        if schema is not None:
+            return fitted_to(schema, self.labels), names
+        return schema_of(names or tuple(f"feature {j}" for j in range(n_features)), self.labels), names
 
     def _known(self, table: Table) -> Floats:
         """(n_rows, n_features) the data with NaN for what is no number, at least one number in every column."""
@@ -239,12 +251,18 @@ class Explainer:
     @property
     def column_names(self) -> tuple[str, ...] | None:
         """The names that every table must have, None where the model knows its columns by number only."""
-        return self._names
+        return self._names if self._folding is None else self._folding.names
+
+    @property
+    def column_labels(self) -> Labels:
+        """Per column of a table its categories, None where it holds numbers; one-hot groups are not folded here."""
+        return self.labels if self._folding is None else self._folding.labels
 
     @property
     def labels(self) -> Labels:
         """Per column its categories, None where it holds numbers."""
-        return (None,) * self.forest.n_features if self._coding is None else self._coding.labels
+        known = self.forest.categories
+        return (None,) * self.forest.n_features if known is None else known.labels
 
     @property
     def whole_columns(self) -> Bools:

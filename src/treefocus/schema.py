@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus.categories import Labels
 from treefocus.errors import InvalidInput, reject
 from treefocus.feature import FIELDS, WORDS
 from treefocus.feature import Feature as Feature
@@ -186,3 +187,27 @@ class Schema:
 def _listed(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:12])
     return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+
+
+def schema_of(names: Sequence[str], labels: Labels) -> Schema:
+    """What a model alone knows of its columns: their names, and the categories of some."""
+    known = zip(names, labels, strict=True)
+    return Schema(Feature(str(n)) if own is None else Feature(str(n), "categorical", values=own) for n, own in known)
+
+
+def fitted_to(schema: Schema, labels: Labels) -> Schema:
+    """A schema as far as a model bears it out: what the model takes as a category is one; the opposite is refused."""
+    for feature, own in zip(schema.features, labels, strict=True):
+        if own is None and feature.is_categorical:
+            raise InvalidInput(
+                f"Feature({feature.name!r}) is of kind {feature.kind!r}, but the model takes that column as a number; "
+                "an ordinal feature with numbers as values may be what is meant."
+            )
+        if own is not None and feature.is_categorical:
+            strange = [value for value in feature.values if value not in own]
+            if strange:
+                known = _listed(tuple(map(str, own)))
+                reject(f"Feature({feature.name!r}).values", f"of the model's: {known}", repr(strange[0]))
+        if own is not None and not feature.is_categorical and feature.kind != "ordinal":
+            schema = schema.with_feature(feature.name, kind="categorical", low=None, high=None, values=own)
+    return schema

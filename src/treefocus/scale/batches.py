@@ -86,9 +86,10 @@ class Task:
         doubled = [name for name in (*features, *self.keep) if source.names.count(name) > 1]
         if doubled:
             raise InvalidInput(f"The input has more than one column named {', '.join(dict.fromkeys(doubled))}.")
-        if len(features) != self.explainer.forest.n_features:
-            reject("The input", f"{self.explainer.forest.n_features} columns wide", len(features))
-        for name, labels in zip(features, self.explainer.labels, strict=True):
+        known_labels = self.explainer.column_labels
+        if len(features) != len(known_labels):
+            reject("The input", f"{len(known_labels)} columns wide", len(features))
+        for name, labels in zip(features, known_labels, strict=True):
             if labels is None and not _is_number(source.field(name).type):
                 reject(f"Column {name!r}", "of numbers", source.field(name).type)
         return features
@@ -122,7 +123,7 @@ class Task:
     def _table(self, batch: pa.RecordBatch) -> pa.Table:
         features = self.features(batch.schema)
         columns = [_as_number(batch.column(name)) for name in features]
-        return pa.table(columns, names=list(self.explainer.schema.names))
+        return pa.table(columns, names=list(self.explainer.column_names or self.explainer.schema.names))
 
 
 def explain_batches(
