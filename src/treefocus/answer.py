@@ -14,11 +14,14 @@ from treefocus import interchange, obstacles, summaries
 from treefocus.categories import Labels
 from treefocus.certificate import certify
 from treefocus.coding import label_of
+from treefocus.errors import InvalidInput
 from treefocus.forest import Floats
 from treefocus.frames import frame_of
+from treefocus.friendly import rounded_point
 from treefocus.obstacles import Price, WhyNot
 from treefocus.problem import Problem
 from treefocus.question import Question
+from treefocus.region import Region, region_of
 from treefocus.render import html, plot, text
 from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
@@ -101,6 +104,7 @@ class Explanation:
     likelihood: tuple[float, float | None] | None = None  # its probability before and after
     table: Table | None = None  # that was asked about
     place: int = 0  # of the row in the table
+    larger: float | None = None  # by how much, as a share, round numbers make the change larger
 
     @cached_property
     def problem(self) -> Problem:
@@ -147,6 +151,27 @@ class Explanation:
         time_limit: seconds for each constraint, 1 if not given.
         """
         return obstacles.price_of_constraints(self, time_limit, n_jobs)
+
+    def region(self) -> Region:
+        """A box around the answer in which the model's answer provably stays: a tolerance a changed feature."""
+        if self.counterfactual is None:
+            raise InvalidInput(f"Row {self.label!r} has no answer around which there could be a region: {self.reason}.")
+        changed = [self.schema.index(change.feature) for change in self.changes]
+        return region_of(self.problem, self.counterfactual, changed, self.schema, self.labels)
+
+    def rounded(self, digits: int = 2, *, extra: float = 0.1) -> Explanation:
+        """The answer in round numbers that still flip and obey, of so many significant digits where that can be.
+
+        extra: by how much, as a share, the change may be larger. `larger` of the result says by how much it is.
+        """
+        if self.counterfactual is None or self.question is None:
+            summaries.known(self.batch)
+            return self
+        point = rounded_point(self.problem, self.counterfactual, digits, extra)
+        distance = self.problem.distance_to(point[None])
+        found = Outcome(point[None], distance, np.minimum(distance, self.lower_bound), _graded(self, distance))
+        made = self.under(self.question.of_row(self.position), replace(found, limits=self.limits))
+        return replace(made, larger=_larger(float(distance[0]), self.distance))
 
     def under(self, question: Question, found: Outcome) -> Explanation:
         """The same row under another question, of this row alone, and what was found there."""
@@ -298,6 +323,17 @@ def changes_of(schema: Schema, table: Table, i: int, point: Floats, shown: Float
         )
         for j in map(int, order)
     )
+
+
+def _graded(before: Explanation, distance: Floats) -> np.ndarray[Any, Any]:
+    """(1,) the status of an answer that may be further away than the one before."""
+    is_further = bool(distance[0] > (before.distance or 0.0))
+    status = Status.BOUNDED if before.status is Status.OPTIMAL and is_further else before.status
+    return np.array([status, None], object)[:1]
+
+
+def _larger(distance: float, before: float | None) -> float:
+    return max(0.0, distance / before - 1.0) if before else 0.0
 
 
 def before_and_after(likelihood: Floats) -> tuple[float, float | None]:

@@ -208,6 +208,10 @@ class Explanations:
         """Every change of every row as a DataFrame like the input: row, feature, before, after, change, share, unit."""
         return frame_like(self.table, change_columns(self))
 
+    def rounded(self, digits: int = 2, *, extra: float = 0.1) -> tuple[Explanation, ...]:
+        """Every row's answer in round numbers; see `Explanation.rounded`."""
+        return tuple(one.rounded(digits, extra=extra) for one in self)
+
     def to_json(self, path: str | Path | None = None) -> str:
         """All answers as JSON (docs/schema/explanations-1.json), written to `path` if given."""
         rows = [one.to_dict() for one in self]

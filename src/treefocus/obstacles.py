@@ -118,9 +118,9 @@ def _solved(question: Question, known: np.ndarray[tuple[int], np.dtype[np.float6
     nothing = np.full_like(problem.batch.rows, np.nan)
     if not problem.has_box[0]:
         return Outcome.of_points(problem, nothing, np.array([True]))
-    can_prove = problem.distance.norms is not None or problem.distance.compiled is not None
-    if known is None or not can_prove:
+    if problem.distance.norms is None and problem.distance.compiled is None:
         return Auto().solve(problem, run)
     incumbent = Incumbent(problem)
-    incumbent.offer(known[None])
+    if known is not None:
+        incumbent.offer(known[None])
     return Exact().prove(problem, incumbent, run)

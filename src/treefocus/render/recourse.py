@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from treefocus.render.phrases import DEFAULT, catalogue
+from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import plain
-from treefocus.render.text import listed_changes
+from treefocus.render.text import called, listed_changes, measured
 
 if TYPE_CHECKING:
     from treefocus.obstacles import Price, WhyNot
+    from treefocus.region import Region, Tolerance
 
 
 def why_not(found: WhyNot, language: str = DEFAULT) -> str:
@@ -41,3 +42,29 @@ def price(found: Price, language: str = DEFAULT) -> str:
         return words["price nothing" if found.is_proven else "price unknown"].format(constraint=constraint)
     told = words["price" if found.is_proven else "price at least"]
     return told.format(constraint=constraint, share=phrases.share(found.saving))
+
+
+def region(found: Region, language: str = DEFAULT) -> str:
+    """Where each changed feature may end up."""
+    phrases = catalogue(language)
+    if not found.tolerances:
+        return phrases.nothing
+    told = [_tolerance(one, found, phrases) for one in found.tolerances]
+    return phrases.recourse["region"].format(intervals=phrases.listed(told))
+
+
+def _tolerance(one: Tolerance, found: Region, phrases: Catalogue) -> str:
+    feature = found.schema.in_language(phrases.code)[one.feature]
+    words, name = phrases.recourse, called(feature)
+    if one.categories:
+        values = phrases.comma.join(phrases.quoted.format(text=plain(value)) for value in one.categories)
+        return words["one of"].format(feature=name, values=values)
+    if one.low is None and one.high is None:
+        return words["anything"].format(feature=name)
+    low, high = (measured(end, feature, phrases) for end in one.shown)
+    key = "at least" if one.high is None else "at most" if one.low is None else "between"
+    if key == "between" and one.shown[0] == one.shown[1]:
+        return words["exactly"].format(feature=name, value=low)
+    return words[key].format(
+        **{"feature": name} | ({"low": low} if key != "at most" else {}) | ({"high": high} if key != "at least" else {})
+    )

@@ -49,7 +49,15 @@ def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
         values = {"name": name, "before": before, "after": after}
     is_person = bool(said_before and said_after)
     told = phrase.format(changes=listed_changes(explanation, phrases, is_person), **values)
-    return " ".join([told, proof(explanation, language), *further_ways(explanation, language, is_person=is_person)])
+    told = " ".join([told, *_in_round_numbers(explanation, phrases), proof(explanation, language)])
+    return " ".join([told, *further_ways(explanation, language, is_person=is_person)])
+
+
+def _in_round_numbers(explanation: Explanation, phrases: Catalogue) -> list[str]:
+    """What round numbers cost, where the answer was put into some."""
+    if explanation.larger is None:
+        return []
+    return [phrases.recourse["rounded"].format(share=phrases.share(explanation.larger, 1))]
 
 
 def further_ways(explanation: Explanation, language: str = DEFAULT, *, is_person: bool = False) -> list[str]:

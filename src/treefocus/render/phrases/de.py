@@ -153,5 +153,13 @@ CATALOGUE = Catalogue(
         "price unknown": "Was {constraint} kostet, wurde in der gegebenen Zeit nicht gefunden.",
         "price possible": "Ohne {constraint} gäbe es eine Änderung, die zur gewünschten Antwort führt.",
         "price none": "Auch ohne {constraint} allein gibt es keine Änderung, die zur gewünschten Antwort führt.",
+        "region": "Die Antwort bleibt dieselbe mit {intervals}; das ist bewiesen.",
+        "at most": "{feature} irgendwo bis {high}",
+        "at least": "{feature} irgendwo ab {low}",
+        "between": "{feature} irgendwo zwischen {low} und {high}",
+        "exactly": "{feature} bei {value}",
+        "anything": "{feature} bei jedem Wert",
+        "one of": "{feature} als eines von {values}",
+        "rounded": "Das sind runde Zahlen; sie machen die Änderung um {share} größer.",
     },
 )

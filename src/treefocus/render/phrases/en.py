@@ -152,5 +152,13 @@ CATALOGUE = Catalogue(
         "price unknown": "What {constraint} costs was not found in the time given.",
         "price possible": "Without {constraint}, there would be a change that gets the wanted answer.",
         "price none": "Without {constraint} alone, there is still no change that gets the wanted answer.",
+        "region": "The answer stays the same with {intervals}, which is proven.",
+        "at most": "{feature} anywhere up to {high}",
+        "at least": "{feature} anywhere from {low} up",
+        "between": "{feature} anywhere between {low} and {high}",
+        "exactly": "{feature} at {value}",
+        "anything": "{feature} at any value",
+        "one of": "{feature} as one of {values}",
+        "rounded": "These are round numbers, which makes the change {share} larger.",
     },
 )

@@ -155,5 +155,13 @@ CATALOGUE = Catalogue(
         "price unknown": "Ce que coûte {constraint} n'a pas été trouvé dans le temps donné.",
         "price possible": "Sans {constraint}, un changement donnerait la réponse voulue.",
         "price none": "Même sans {constraint} seule, aucun changement ne donne la réponse voulue.",
+        "region": "La réponse reste la même avec {intervals}, c'est prouvé.",
+        "at most": "{feature} n'importe où jusqu'à {high}",
+        "at least": "{feature} n'importe où à partir de {low}",
+        "between": "{feature} n'importe où entre {low} et {high}",
+        "exactly": "{feature} à {value}",
+        "anything": "{feature} à n'importe quelle valeur",
+        "one of": "{feature} parmi {values}",
+        "rounded": "Ce sont des nombres ronds, ce qui rend le changement {share} plus grand.",
     },
 )
