@@ -145,27 +145,35 @@ def folder_hash(folder: Path) -> str:
 
 
 def kills(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
-    """Each time a new folder: start, kill at a random moment, start again until it is done."""
+    """Folder after folder: start, kill at a random moment of the work, perhaps again, then let it end."""
     rows = scratch / "rows.parquet"
     write_rows(rows, options.rows)
     seconds = run("stream", options, rows, scratch / "whole", 2)["seconds"]
-    expected, startup = folder_hash(scratch / "whole"), _startup(options, scratch)
-    rng, moments, same = random.Random(options.seed), [], 0
-    for k in range(options.kills):
-        folder = scratch / f"killed{k}"
-        command = [sys.executable, __file__, "worker", "stream", options.model, str(rows), str(folder), "2"]
-        moment = startup + rng.uniform(0.0, seconds)
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            process.wait(timeout=moment)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        parts = len(list(folder.glob("part-*.parquet"))) if folder.is_dir() else 0
-        moments.append({"after": round(moment, 2), "was_killed": process.returncode != 0, "parts": parts})
+    expected = folder_hash(scratch / "whole")
+    rng, moments, hashes = random.Random(options.seed), [], []
+    while len(moments) < options.kills:
+        folder = scratch / f"killed{len(hashes)}"
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            if len(moments) < options.kills and (moment := killed(options, rows, folder, rng.uniform(0.0, seconds))):
+                moments.append(moment)
         run("stream", options, rows, folder, 2)
-        same += folder_hash(folder) == expected
-    return {"kills": moments, "same_bytes": same, "of": options.kills}
+        hashes.append(folder_hash(folder))
+    return {"kills": moments, "folders": len(hashes), "same_bytes": hashes.count(expected)}
+
+
+def killed(options: argparse.Namespace, rows: Path, folder: Path, seconds: float) -> dict[str, Any] | None:
+    """Start a run and kill it so long after its work began; None if it was done by then."""
+    command = [sys.executable, __file__, "worker", "stream", options.model, str(rows), str(folder), "2"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not folder.exists() and process.poll() is None:
+        time.sleep(0.01)
+    try:
+        process.wait(timeout=seconds)
+        return None
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    return {"after": round(seconds, 2), "parts": len(list(folder.glob("part-*.parquet")))}
 
 
 def interrupts(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
@@ -193,14 +201,6 @@ def interrupts(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         codes.append(process.wait())
         waits.append(round(time.perf_counter() - began, 3))
     return {"seconds_to_the_end": waits, "worst": max(waits), "exit_codes": codes}
-
-
-def _startup(options: argparse.Namespace, scratch: Path) -> float:
-    """Seconds before the first row."""
-    write_rows(scratch / "one.parquet", 1)
-    began = time.perf_counter()
-    run("stream", options, scratch / "one.parquet", scratch / "one", 2)
-    return time.perf_counter() - began
 
 
 def main() -> None:
