@@ -122,8 +122,18 @@ def test_what_is_not_said_is_as_the_server_was_told(client: httpx.Client, declin
     assert [row["outcome"] for row in per_row["rows"]] == ["approved", "declined"]
 
 
+def test_several_ways_out(client: httpx.Client, declined: list[list[float]]) -> None:
+    answer = client.post("/v1/explain", json={"rows": declined[:2], "n": 3, "time_limit": 5.0}).json()
+    jsonschema.validate(answer, SCHEMA)
+    for row in answer["rows"]:
+        used = [frozenset(change["feature"] for change in way["changes"]) for way in (row, *row["ways"])]
+        assert len(used) == len(set(used)) == 3
+    refused = client.post("/v1/explain", json={"rows": declined[:2], "n": 11})
+    assert (refused.status_code, refused.json()["detail"]) == (422, "n must be at most 10, got 11.")
+
+
 def test_the_documented_answer_has_the_fields_of_the_format() -> None:
-    documented = {"row": messages.RowAnswer, "change": messages.Change}
+    documented = {"row": messages.RowAnswer, "change": messages.Change, "way": messages.WayAnswer}
     for name, message in documented.items():
         described = SCHEMA["$defs"][name]
         assert set(described["required"]) <= set(message.model_fields) <= set(described["properties"])
@@ -136,6 +146,7 @@ def test_the_documented_answer_has_the_fields_of_the_format() -> None:
 MISUSE: tuple[tuple[dict[str, Any], str | None], ...] = (
     ({"time_limit": -1}, "time_limit must be a number of seconds above 0, or None, got -1.0."),
     ({"strategy": "guess"}, None),
+    ({"n": 0}, None),
     ({"distance": "crow"}, None),
     ({"target": "maybe"}, None),
     ({"target": ["approved"] * 7}, None),
@@ -151,7 +162,7 @@ def test_misuse_is_told_in_the_words_of_python(
 ) -> None:
     trained = loans.train()
     building = {key: options[key] for key in ("distance", "scale", "bounds") if key in options}
-    asking = {key: options[key] for key in ("target", "strategy", "time_limit") if key in options}
+    asking = {key: options[key] for key in ("target", "strategy", "time_limit", "n") if key in options}
     with pytest.raises(InvalidInput) as caught:
         Explainer(trained.model, trained.X_train, schema=loans.SCHEMA, **building).explain(
             np.array(declined[:2]), **asking

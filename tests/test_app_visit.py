@@ -20,7 +20,6 @@ from treefocus.app.rows import find
 from treefocus.app.running import default_jobs_folder
 from treefocus.app.service import Question, Service
 from treefocus.app.visit import DOWN, FIXED, FREE, UP, Visit, checked_seconds
-from treefocus.app.workers import Errand
 from treefocus.cli import app
 from treefocus.tables import as_table, write_columns
 
@@ -87,15 +86,15 @@ def test_rules_become_constraints(service: Service) -> None:
 
 def test_another_row_makes_the_answers_old(service: Service) -> None:
     visit = Visit.begin(service)
-    visit.answers = service.ways(visit.row, visit.question(), 1, Errand(), visit.label)
+    visit.found = service.explain(visit.row, visit.question())
     visit.type_in(visit.values + 1)
-    assert visit.answers == []
+    assert visit.ways == []
     assert visit.label == "typed in"
 
 
 def test_a_question_survives_the_way_through_a_job(service: Service) -> None:
     question = Question(
-        "cosine", (*loans.CONSTRAINTS, Range("savings", low=3.0), Range(2, high=9.0)), "approved", "exact", 0.3, 7
+        "cosine", (*loans.CONSTRAINTS, Range("savings", low=3.0), Range(2, high=9.0)), "approved", "exact", 0.3, 7, 2
     )
     body = ExplainBody.of(question, [[1.0] * 12])
     assert ExplainBody.model_validate_json(body.model_dump_json()).question(service.asked) == question
@@ -111,14 +110,22 @@ def test_a_time_limit_must_be_sensible(seconds: float | None) -> None:
 def test_ways_out_use_different_features_and_the_closest_comes_first(service: Service) -> None:
     visit = Visit.begin(service)
     alone = service.explain(visit.row, visit.question())
-    ways = service.ways(visit.row, visit.question(), 4, Errand(), "x")
-    used = [frozenset(change.feature for change in way[0].changes) for way in ways]
-    assert 2 <= len(ways) <= 4
+    visit.n_ways = 4
+    visit.found = service.explain(visit.row, visit.question(), labels=["x"])
+    used = [frozenset(change.feature for change in way.changes) for way in visit.ways]
+    assert len(visit.ways) == 4
     assert len(set(used)) == len(used)
-    distances = [way[0].distance for way in ways]
-    assert distances == sorted(distances)
-    assert distances[0] == alone[0].distance
-    assert all(way[0].label == "x" for way in ways)
+    assert visit.ways[0].distance == alone[0].distance
+    assert all(way.label == "x" for way in visit.ways)
+
+
+def test_a_row_without_another_way_says_so(service: Service) -> None:
+    visit = Visit.begin(service)
+    for rule in visit.rules:
+        rule.moves = FIXED
+    visit.n_ways = 3
+    visit.found = service.explain(visit.row, visit.question())
+    assert [way.status.name for way in visit.ways] == ["INFEASIBLE"]
 
 
 # --- models of other kinds

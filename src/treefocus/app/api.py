@@ -77,7 +77,7 @@ def _add_questions(own: APIRouter, service: Service, workers: Workers) -> None:
         """The smallest change of each row that gets the wanted answer, and what is proven about it."""
         service.limits.check_call(len(body.rows))
         values, question = service.values_of(body.rows), body.question(service.asked)
-        errand = Errand(service.limits.patience(len(values)))
+        errand = Errand(service.limits.patience(len(values), question.n))
         work = workers.run(lambda own: service.explain(values, question, own).to_json(), errand)
         try:
             return Response(await _while_heard(request, errand, work), media_type="application/json")

@@ -34,6 +34,7 @@ class Limits:
     rows_per_call: int = 100
     rows_per_job: int = 100_000
     seconds_per_row: float = 10.0
+    ways_per_row: int = 10
     body_bytes: int = 16_000_000
     calls_at_once: int = field(default_factory=lambda: os.cpu_count() or 1)
     calls_waiting: int = 64
@@ -64,9 +65,14 @@ class Limits:
         if isinstance(seconds, int | float) and seconds > self.seconds_per_row:
             raise OverLimit(f"time_limit must be at most {self.seconds_per_row:g} seconds a row, got {seconds:g}.")
 
-    def patience(self, n_rows: int) -> float:
+    def check_ways(self, n: Any) -> None:
+        """Ways out a row."""
+        if isinstance(n, int) and n > self.ways_per_row:
+            raise OverLimit(f"n must be at most {self.ways_per_row}, got {n}.")
+
+    def patience(self, n_rows: int, n_ways: int = 1) -> float:
         """Seconds after which a call for so many rows is ended, whatever its strategy thinks of time limits."""
-        return 2 * self.seconds_per_row * max(1, n_rows) + 10
+        return 2 * self.seconds_per_row * max(1, n_rows) * max(1, n_ways) + 10
 
     def check_jobs(self, n_open: int) -> None:
         """Jobs that wait or run when another one comes."""

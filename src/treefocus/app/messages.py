@@ -78,6 +78,7 @@ class ExplainBody(RowsBody):
         None, description="Seconds a row.", json_schema_extra={"exclusiveMinimum": 0}
     )
     seed: int = Field(0, description="Start of the random numbers, where any are used.", ge=0, lt=2**32)
+    n: int = Field(1, description="How many ways out to look for, a row.", json_schema_extra={"minimum": 1})
     scale: str | list[FiniteFloat] | None = Field(
         "range", description='What a change of 1 means: "range", "std", "mad", null for values as they are, or sizes.'
     )
@@ -92,7 +93,8 @@ class ExplainBody(RowsBody):
         return cls(
             rows=rows, target=question.target, distance=question.distance, strategy=question.strategy,
             constraints=[_constraint_body(constraint) for constraint in question.constraints],
-            time_limit=question.time_limit, seed=question.seed, scale=question.scale, bounds=question.bounds,
+            time_limit=question.time_limit, seed=question.seed, n=question.n, scale=question.scale,
+            bounds=question.bounds,
         )  # fmt: skip
 
     def question(self, default: Question) -> Question:
@@ -107,6 +109,7 @@ class ExplainBody(RowsBody):
             strategy=self.strategy,
             time_limit=default.time_limit if self.time_limit is None else self.time_limit,
             seed=self.seed,
+            n=self.n,
             scale=self.scale,
             bounds=self.bounds,
         )
@@ -209,11 +212,9 @@ class Change(BaseModel):
     part: float | Literal["Infinity", "-Infinity"] | None
 
 
-class RowAnswer(BaseModel):
-    """One row's answer."""
+class WayAnswer(BaseModel):
+    """One way out of a row."""
 
-    row: Label
-    predicted: Label | None
     outcome: Label | None
     status: Literal["OPTIMAL", "BOUNDED", "FOUND", "INFEASIBLE", "NOT_FOUND", "INVALID"]
     reason: str
@@ -222,7 +223,15 @@ class RowAnswer(BaseModel):
     gap: float | None
     changes: list[Change] = Field(description="The largest first.")
     counterfactual: list[Answered] | None
+
+
+class RowAnswer(WayAnswer):
+    """One row's answer."""
+
+    row: Label
+    predicted: Label | None
     values: list[Answered]
+    ways: list[WayAnswer] | None = Field(None, description="Further ways, where n was above 1; the closest first.")
 
 
 class ExplainAnswer(BaseModel):

@@ -16,7 +16,7 @@ from treefocus.app.limits import Limits
 from treefocus.app.workers import Errand
 from treefocus.certificate import fingerprint
 from treefocus.coding import Coding, encode, label_of
-from treefocus.constraints import Constraint, Fixed
+from treefocus.constraints import Constraint
 from treefocus.distances import NAMED as DISTANCES
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
@@ -44,6 +44,7 @@ class Question:
     strategy: str = "auto"
     time_limit: float | None = 1.0
     seed: int = 0
+    n: int = 1  # ways out
     scale: Any = field(default="range", hash=False)
     bounds: Any = field(default=None, hash=False)
 
@@ -120,12 +121,13 @@ class Service:
     ) -> Explanations:  # fmt: skip
         """The answers; `labels` are the rows' names, else 0, 1, ...."""
         self.limits.check_seconds(question.time_limit)
+        self.limits.check_ways(question.n)
         limit = self.asked.time_limit if question.time_limit is None else question.time_limit
         found = self.explainer(question).explain(
             self._as_written(values), question.target, question.strategy, time_limit=limit, n_jobs=n_jobs,
-            seed=question.seed, progress=False if errand is None else errand.heard,
+            seed=question.seed, progress=False if errand is None else errand.heard, n=question.n,
         )  # fmt: skip
-        return found if labels is None else replace(found, row_labels=tuple(labels))
+        return found if labels is None else _labelled(found, tuple(labels))
 
     def _as_written(self, values: Floats) -> Any:
         """The rows as people write them: categories by their labels."""
@@ -137,24 +139,11 @@ class Service:
                 rows[:, j] = [None if code != code else _label(code, labels) for code in values[:, j]]
         return rows
 
-    def ways(self, row: Floats, question: Question, n: int, errand: Errand, label: Any) -> list[Explanations]:
-        """Up to n ways out of one row, (1, n_features), that use different features; the closest first.
-
-        The first is the closest of all. Each other one must do without a feature that the first one uses.
-        """
-        found = [self.explain(row, question, errand, labels=[label])]
-        for change in found[0][0].changes[: n + 1] if n > 1 else ():
-            locked = replace(question, constraints=(*question.constraints, Fixed(change.feature)))
-            found.append(self.explain(row, locked, errand, labels=[label]))
-        kept: dict[frozenset[str], Explanations] = {}
-        for one in sorted(found, key=lambda one: one[0].distance if one[0].distance is not None else np.inf):
-            if one is found[0] or one[0].status.has_answer:
-                kept.setdefault(frozenset(change.feature for change in one[0].changes), one)
-        return list(kept.values())[:n]
-
     def compared(self, row: Floats, question: Question, errand: Errand, label: Any) -> dict[str, Explanations]:
         """One row, (1, n_features), under the four distances that people know."""
-        return {name: self.explain(row, replace(question, distance=name), errand, labels=[label]) for name in COMPARED}
+        return {
+            name: self.explain(row, replace(question, distance=name, n=1), errand, labels=[label]) for name in COMPARED
+        }
 
     def predict(self, values: Floats) -> Predictions:
         """Class and probabilities of every row, in the order of `classes`."""
@@ -232,6 +221,11 @@ class Service:
                 "jobs_open": self.limits.jobs_open,
             },
         }  # fmt: skip
+
+
+def _labelled(found: Explanations, labels: tuple[Any, ...]) -> Explanations:
+    others = tuple(replace(other, row_labels=labels) for other in found.others)
+    return replace(found, row_labels=labels, others=others)
 
 
 def _label(code: float, labels: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from treefocus.app.service import Question, Service
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import reject
-from treefocus.explanation import Explanations
+from treefocus.explanation import Explanation, Explanations
 from treefocus.forest import Floats
 from treefocus.render.phrases import DEFAULT
 
@@ -41,7 +41,7 @@ class Visit:
     time_limit: float = 1.0
     n_ways: int = 1
     language: str = DEFAULT
-    answers: list[Explanations] = field(default_factory=list)  # of one row each, the closest first
+    found: Explanations | None = None  # of one row, with its ways
     compared: dict[str, Explanations] = field(default_factory=dict)
 
     @classmethod
@@ -84,7 +84,7 @@ class Visit:
 
     def forget(self) -> None:
         """The answers were to another question."""
-        self.answers, self.compared = [], {}
+        self.found, self.compared = None, {}
 
     def question(self) -> Question:
         """The question in the library's words."""
@@ -101,8 +101,16 @@ class Visit:
         constraints += [one for one in self.service.asked.constraints if not isinstance(one, (*_KINDS.values(), Range))]
         return replace(
             self.service.asked, constraints=tuple(constraints), target=self.target, distance=self.distance,
-            time_limit=self.time_limit,
+            time_limit=self.time_limit, n=self.n_ways,
         )  # fmt: skip
+
+    @property
+    def ways(self) -> list[Explanation]:
+        """The ways out, the closest first; of a row that has none, the first says why."""
+        if self.found is None:
+            return []
+        first, *others = (way[0] for way in self.found.ways)
+        return [first, *(other for other in others if other.status.has_answer)]
 
     @property
     def row(self) -> Floats:

@@ -12,6 +12,8 @@ from treefocus.app.page.elements import button, heading, live, markup
 from treefocus.app.page.pictures import changes, status
 from treefocus.explanation import Explanations
 from treefocus.render.html import report
+from treefocus.render.phrases import catalogue
+from treefocus.render.plain import plain
 
 _NOTHING = "Pick a row, then press Explain: the smallest change that gets another answer stands here."
 
@@ -31,7 +33,7 @@ class _Answer:
     @ui.refreshable_method
     def _show(self) -> None:
         """The answers, the closest first."""
-        if self._desk.visit.answers:
+        if self._desk.visit.found is not None:
             _answers(self._desk)
         else:
             ui.label(_NOTHING).classes("tf-faint")
@@ -39,17 +41,19 @@ class _Answer:
 
 def _answers(desk: Desk) -> None:
     visit = desk.visit
-    for k, found in enumerate(visit.answers):
-        one = found[0]
+    assert visit.found is not None
+    ways = visit.ways
+    for k, one in enumerate(ways):
         with ui.element("article").classes("tf-answer").props(f'lang="{visit.language}"'):
-            if len(visit.answers) > 1:
+            if len(ways) > 1:
                 heading(3, f"{k + 1}.").props('lang="en"')
             markup(f"<p>{escape(one.to_text(visit.language))}</p>", "tf-sentence")
             markup(status(one, visit.language) + changes(one, visit.language))
         if k == 0:
-            _take_home(desk, found)
-    if visit.n_ways > 1 and len(visit.answers) == 1:
-        ui.label("There is no other way that does without one of these features.").classes("tf-faint")
+            _take_home(desk, visit.found)
+    if visit.n_ways > len(ways):
+        reason = catalogue(visit.language).reason(visit.found.ways[len(ways)][0].reason)
+        markup(f"<p>{escape(plain(reason[:1].upper() + reason[1:]))}.</p>", "tf-faint")
 
 
 def _take_home(desk: Desk, found: Explanations) -> None:

@@ -64,12 +64,12 @@ class _Question:
         except TreefocusError as error:
             self._search.complain(str(error))
             return
-        row, label, n = visit.row.copy(), visit.label, visit.n_ways
+        row, label = visit.row.copy(), visit.label
         found = await self._search.run(
-            lambda errand: service.ways(row, asked, n, errand, label), visit.time_limit * (1 if n == 1 else n + 2)
+            lambda errand: service.explain(row, asked, errand, labels=[label]), visit.time_limit * visit.n_ways
         )
         if found is not None:
-            visit.answers = found
+            visit.found = found
             self._desk.answer_changed()
             ui.run_javascript(
                 "if (window.innerWidth < 900) document.getElementById('answer').scrollIntoView({behavior: 'smooth'})"

@@ -79,14 +79,15 @@ class _Trying:
         self._said.set_content(content)
 
     def _offer(self) -> None:
-        answers = self._desk.visit.answers
-        self._answer.set_enabled(bool(answers) and answers[0][0].status.has_answer)
+        ways = self._desk.visit.ways
+        self._answer.set_enabled(bool(ways) and ways[0].status.has_answer)
 
     def _from_row(self) -> None:
         self._begin(self._desk.visit.values)
 
     def _from_answer(self) -> None:
-        found = self._desk.visit.answers[0]
+        found = self._desk.visit.found
+        assert found is not None
         self._begin(np.where(np.isnan(found.shown[0]), found.points[0], found.shown[0]))
 
     def _begin(self, values: Any) -> None:
