@@ -25,6 +25,7 @@ LAYERS = (
     ("certificate", "frames", "interchange", "summaries"),
     ("region",),
     ("search", "render", "rounding", "friendly"),
+    ("plausibility",),
     ("question",),
     ("constraint_words",),
     ("problem",),

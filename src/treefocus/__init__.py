@@ -12,6 +12,7 @@ from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, Unsupp
 from treefocus.explainer import Explainer, explain
 from treefocus.explanation import Change, Explanation, Explanations
 from treefocus.forest import Forest
+from treefocus.plausibility import IsolationScore, LocalOutlierFactor
 from treefocus.schema import Feature, Schema
 from treefocus.search import Auto, Dace, Exact, FeatureTweaking, Focus, RandomPerturbation, Status
 from treefocus.targets import Interval, Probability, Score
@@ -47,6 +48,8 @@ __all__ = [
     "Increasing",
     "Interval",
     "InvalidInput",
+    "IsolationScore",
+    "LocalOutlierFactor",
     "Mahalanobis",
     "Manhattan",
     "MayBeMissing",

@@ -19,6 +19,7 @@ from treefocus.forest import Floats
 from treefocus.frames import frame_of
 from treefocus.friendly import rounded_point
 from treefocus.obstacles import Price, WhyNot
+from treefocus.plausibility import Likeness, likeness_of
 from treefocus.problem import Problem
 from treefocus.question import Question
 from treefocus.region import Region, region_of
@@ -151,6 +152,13 @@ class Explanation:
         time_limit: seconds for each constraint, 1 if not given.
         """
         return obstacles.price_of_constraints(self, time_limit, n_jobs)
+
+    @cached_property
+    def plausibility(self) -> Likeness:
+        """How like the training rows the answer is: outlier factor, isolation, and the nearest of them."""
+        if self.counterfactual is None:
+            raise InvalidInput(f"Row {self.label!r} has no answer that could be like the data: {self.reason}.")
+        return likeness_of(self.problem, self.counterfactual)
 
     def region(self) -> Region:
         """A box around the answer in which the model's answer provably stays: a tolerance a changed feature."""

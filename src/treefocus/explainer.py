@@ -24,11 +24,13 @@ from treefocus.explanation import Explanations
 from treefocus.folding import FoldedTable, Folding
 from treefocus.forest import Bools, Floats, Ints
 from treefocus.grid import readable
+from treefocus.plausibility import IsolationScore, LocalOutlierFactor, Measure
 from treefocus.problem import Problem, Space
 from treefocus.question import Question
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema, fitted_to, schema_of
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
+from treefocus.search.plausible import Plausible
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
 from treefocus.tables import Table, as_table
 from treefocus.told import told_of
@@ -44,6 +46,7 @@ class Explainer:
     gradient. constraints: `Fixed`, `Range`, `Increasing`, `Decreasing`. scale: what a change of 1 means per feature:
     "range" of the data (default), "std", "mad", None for the values as they are, or an array. bounds: (low, high)
     domain of the answers, default the range of the data. schema: names, kinds and units of the columns.
+    plausibility: `LocalOutlierFactor(limit=1.5)` or `IsolationScore(limit=0.6)` allow only answers like the data.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Explainer:
         scale: Any = "range",
         bounds: Any = None,
         schema: Schema | None = None,
+        plausibility: Measure | None = None,
     ) -> None:
         source = trusted(translate(model))
         self._folding = Folding.of(schema, source.forest)
@@ -77,6 +81,11 @@ class Explainer:
         if table is not None:
             self._integer |= table.grain == INTEGER
         self._examples = None if known is None else _spread_out(known[~np.isnan(known).any(axis=1)])
+        if plausibility is not None and not isinstance(plausibility, LocalOutlierFactor | IsolationScore):
+            reject("plausibility", "LocalOutlierFactor(...), IsolationScore(...) or None", repr(plausibility))
+        if plausibility is not None and self._examples is None:
+            raise InvalidInput("plausibility= needs data=: the training rows that an answer should be like.")
+        self.plausibility = plausibility
 
     def explain(
         self,
@@ -98,6 +107,8 @@ class Explainer:
         """
         began = time.perf_counter()
         chosen = as_strategy(strategy)
+        if self.plausibility is not None:
+            chosen = Plausible(chosen, self.plausibility)
         table = _checked(self._table(X, "X"), "X", self.forest.n_features, self._names)
         if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
             reject("time_limit", "a number of seconds above 0, or None", time_limit)
@@ -279,7 +290,7 @@ class Explainer:
 
 def explain(model: Any, X: Any, data: Any = None, **options: Any) -> Explanations:
     """Explain rows in one call: the options of `Explainer` and `Explainer.explain` together."""
-    own = ("distance", "constraints", "scale", "bounds", "schema")
+    own = ("distance", "constraints", "scale", "bounds", "schema", "plausibility")
     building = {name: options.pop(name) for name in own if name in options}
     return Explainer(model, data, **building).explain(X, **options)
 
