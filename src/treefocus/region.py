@@ -165,8 +165,7 @@ def region_of(problem: Problem, point: Floats, changed: Iterable[int], schema: S
     low, high = _values(problem, grid, box, point, numbers)
     cells = {int(j): box.is_open[j, : n_cells[j]].copy() for j in np.flatnonzero(is_category)}
     told = [
-        _tolerance(schema.names[j], j, low, high, point, problem, cells, None if labels is None else labels[j])
-        for j in order
+        _tolerance(schema.names[j], j, low, high, problem, cells, None if labels is None else labels[j]) for j in order
     ]
     return Region(tuple(told), low, high, cells, schema)
 
@@ -241,7 +240,6 @@ def _tolerance(
     j: int,
     low: Floats,
     high: Floats,
-    point: Floats,
     problem: Problem,
     cells: dict[int, Bools],
     labels: tuple[Any, ...] | None,
@@ -252,16 +250,17 @@ def _tolerance(
         return Tolerance(name, None, None, categories=chosen)
     batch = problem.batch
     below, above = float(low[j]), float(high[j])
-    shown = _inward(below, float(point[j]), -1), _inward(above, float(point[j]), 1)
+    shown = _inward(below, above, -1), _inward(above, below, 1)
+    shown = shown if shown[0] <= shown[1] else (below, above)
     ends = (None if below <= batch.low[0, j] else below), (None if above >= batch.high[0, j] else above)
     return Tolerance(name, *ends, shown=shown)
 
 
-def _inward(end: float, point: float, side: int) -> float:
-    """An end in few digits, rounded towards the answer but not beyond it."""
+def _inward(end: float, other: float, side: int) -> float:
+    """An end in few digits, rounded towards the other one but not beyond it."""
     if not np.isfinite(end) or end == 0:
         return end
     unit = int(np.floor(np.log10(abs(end)))) - _SHOWN + 1
     scaled = end / 10.0**unit
     short = float(f"{int(np.floor(scaled) if side > 0 else np.ceil(scaled))}e{unit}")
-    return short if (point <= short <= end if side > 0 else end <= short <= point) else end
+    return short if min(end, other) <= short <= max(end, other) else end
