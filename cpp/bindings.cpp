@@ -9,9 +9,11 @@
 
 #include "treefocus/exact.hpp"
 #include "treefocus/kernels.hpp"
+#include "treefocus/rules.hpp"
 
 namespace nb = nanobind;
 using namespace treefocus;
+using namespace nb::literals;
 
 template <class T, std::size_t Dimensions>
 using In = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
@@ -69,6 +71,10 @@ struct HeldBatch {
     In<std::int8_t, 1> grain;
     In<std::int32_t, 1> origin, target;
     In<double, 2> first, set_value, set_delta;
+    In<std::int32_t, 1> list_start;
+    In<double, 1> list_value;
+    In<std::uint8_t, 1> is_strict;
+    std::optional<Rules> rules;
 
     Batch of(const Forest& forest) const {
         const std::size_t n = rows.shape(0), d = static_cast<std::size_t>(forest.n_features);
@@ -82,9 +88,12 @@ struct HeldBatch {
             if (forest.has_sets[f]) n_set_cells += static_cast<std::size_t>(forest.n_codes(f));
         for (const auto& [array, name] : {std::pair{set_value, "set_value"}, {set_delta, "set_delta"}})
             expect(array, name, {n, n_set_cells});
+        expect(list_start, "list_start", {d + 1});
+        expect(is_strict, "is_strict", {d});
         return {rows.data(),   low.data(),    high.data(),  offset.data(), scale.data(),
                 grain.data(),  origin.data(), target.data(), first.data(), static_cast<std::int64_t>(n),
-                set_value.data(), set_delta.data()};
+                set_value.data(), set_delta.data(), list_start.data(), list_value.data(), is_strict.data(),
+                rules ? &*rules : nullptr};
     }
 };
 
@@ -153,9 +162,34 @@ NB_MODULE(_core, m) {
             new (self) Forest(std::move(forest));
         });
 
+    nb::class_<Rules>(m, "Rules")
+        .def(nb::init<>())
+        .def("add_at_most", [](Rules& self, In<std::int32_t, 1> features, int n) { self.at_most.push_back({copied(features), n}); })
+        .def("add_together", [](Rules& self, In<std::int32_t, 1> features) { self.together.push_back({copied(features)}); })
+        .def("add_linear",
+             [](Rules& self, In<std::int32_t, 1> features, In<double, 1> coefficient, double bound) {
+                 expect(coefficient, "coefficient", {features.size()});
+                 self.linear.push_back({copied(features), copied(coefficient), bound});
+             })
+        // Either codes low..high, or a mask over the feature's cells.
+        .def("add_implies",
+             [](Rules& self, int cause, int cause_low, int cause_high, In<std::uint8_t, 1> cause_cells, int effect,
+                int effect_low, int effect_high, In<std::uint8_t, 1> effect_cells) {
+                 const auto cells = [&self](int feature, int low, int high, const In<std::uint8_t, 1>& mask) {
+                     if (mask.size() == 0) return Rules::Cells{feature, low, high, kNoSet};
+                     self.sets.push_back(copied(mask));
+                     return Rules::Cells{feature, 0, 0, static_cast<std::int32_t>(self.sets.size()) - 1};
+                 };
+                 const Rules::Cells first = cells(cause, cause_low, cause_high, cause_cells);
+                 self.implies.push_back({first, cells(effect, effect_low, effect_high, effect_cells)});
+             });
+
     nb::class_<HeldBatch>(m, "Batch").def(
         nb::init<In<double, 2>, In<double, 2>, In<double, 2>, In<double, 1>, In<double, 1>, In<std::int8_t, 1>,
-                 In<std::int32_t, 1>, In<std::int32_t, 1>, In<double, 2>, In<double, 2>, In<double, 2>>());
+                 In<std::int32_t, 1>, In<std::int32_t, 1>, In<double, 2>, In<double, 2>, In<double, 2>,
+                 In<std::int32_t, 1>, In<double, 1>, In<std::uint8_t, 1>, std::optional<Rules>>(),
+        "rows"_a, "low"_a, "high"_a, "offset"_a, "scale"_a, "grain"_a, "origin"_a, "target"_a, "first"_a, "set_value"_a,
+        "set_delta"_a, "list_start"_a, "list_value"_a, "is_strict"_a, "rules"_a.none());
 
     m.def("hard_scores", [](const Forest& forest, In<double, 2> rows, Out<double, 2> scores, int n_threads) {
         const std::size_t n = rows.shape(0);

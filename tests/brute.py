@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan, Sum
 from treefocus.forest import Bools, Floats, Forest, Ints
 from treefocus.problem import Problem
-from treefocus.schema import FLOAT32, INTEGER
+from treefocus.schema import FLOAT32, INTEGER, LISTED
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,10 @@ class Question:
     target: int  # -1 for any class but `origin`
     may_leave: Bools  # (d,) a missing value may become known
     may_take: Bools  # (d,) a known value may become missing
+    listed: dict[int, Floats]  # values of the columns that take only some
+    strict: Bools  # (d,) the row's own value counts only if it is listed
+    named: dict[int, Bools]  # which categories of a column may be chosen
+    rules: tuple[Any, ...]
 
     @property
     def is_category(self) -> Bools:
@@ -63,10 +67,16 @@ def questions_of(problem: Problem) -> Iterator[Question]:
     may_leave[choices.column] = problem.model.takes_missing
     for i in range(len(problem)):
         may_take = np.zeros(problem.forest.n_features, bool)
+        named = {
+            int(f): np.isfinite(choices.delta[i, begin : end - 2])
+            for f, begin, end in zip(choices.column, choices.start[:-1], choices.start[1:], strict=True)
+        }
         may_take[choices.column] = np.isfinite(choices.delta[i, choices.start[1:] - 1])
         yield Question(
             problem.forest, batch.rows[i], batch.low[i], batch.high[i], batch.grain, batch.offset, batch.scale,
             problem.distance, int(batch.origin[i]), int(batch.target[i]), may_leave, may_take,
+            {f: batch.lists.of(f) for f in np.flatnonzero(batch.grain == LISTED).tolist()}, batch.lists.is_strict,
+            named, batch.rules.all,
         )  # fmt: skip
 
 
@@ -138,17 +148,27 @@ def pieces(question: Question, f: int, *, single: bool = False, wide: bool = Fal
     forest, x = question.forest, question.row[f]
     unknown = np.full((2, 1), np.nan)
     if is_coupled(question.distance) and (question.is_category[f] or np.isnan(x)):
-        may_stay = np.isnan(x) or question.low[f] <= x <= question.high[f]
+        named = question.named.get(f, np.ones(0, bool))
+        is_named = np.isnan(x) or x >= len(named) or named[int(x)]
+        may_stay = np.isnan(x) or (question.low[f] <= x <= question.high[f] and is_named)
         return np.full((2, int(may_stay)), x)  # cannot be measured, and does not move
     if np.isnan(x) and (not question.may_leave[f] or np.isnan(question.low[f])):
         return unknown
     can_be_unknown = np.isnan(x) or question.may_take[f]
     if question.is_category[f]:
         assert forest.categories is not None
-        known = [c for c in range(forest.categories.n_labels(f)) if question.low[f] <= c <= question.high[f]]
-        if question.low[f] <= x <= question.high[f]:
+        n = forest.categories.n_labels(f)
+        is_named = question.named.get(f, np.ones(n, bool))
+        known = [c for c in range(n) if question.low[f] <= c <= question.high[f] and is_named[c]]
+        if question.low[f] <= x <= question.high[f] and (x == n or is_named[int(x)]):
             known = sorted({*known, x})
         return np.append(np.array([known, known], float).reshape(2, -1), unknown[:, : int(can_be_unknown)], axis=1)
+    if question.grain[f] == LISTED:
+        own = question.listed[f]
+        own = own[(own >= question.low[f]) & (own <= question.high[f])]
+        if question.low[f] <= x <= question.high[f] and not question.strict[f]:
+            own = np.union1d(own, [x])
+        return np.stack([own, own])
     threshold = forest.threshold[(forest.left >= 0) & (forest.feature == f)]
     is_float32 = forest.input_dtype == "float32"
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -325,6 +345,54 @@ def _largest_cosine(w: Floats, z: Floats, low: Floats, high: Floats) -> Floats:
     return np.where(has_zero, np.maximum(best, 0.0), best)
 
 
+# ---- the rules
+
+
+def obeys(question: Question, points: Floats) -> Bools:
+    """(n,) whether each point obeys the relations between columns."""
+    good = np.ones(len(points), bool)
+    seen = points.astype(np.float32).astype(np.float64) if question.forest.input_dtype == "float32" else points
+    for rule in question.rules:
+        kind = type(rule).__name__
+        for i, point in enumerate(points):
+            if kind == "AtMost":
+                n = sum(not _same(point[f], question.row[f]) for f in rule.columns)
+                good[i] &= n <= rule.n
+            elif kind == "Together":
+                moved = {_moves(question, f, point[f]) for f in rule.columns}
+                good[i] &= len(moved) == 1
+            elif kind == "Implies":
+                good[i] &= not _meets(rule.cause, seen[i]) or _meets(rule.effect, seen[i])
+            else:
+                terms = [c * point[f] for f, c in zip(rule.columns, rule.coefficient, strict=True)]
+                good[i] &= bool(np.isnan(sum(terms)) or sum(terms) <= rule.bound + 1e-9)
+    return good
+
+
+def _same(a: float, b: float) -> bool:
+    return bool(a == b or (np.isnan(a) and np.isnan(b)))
+
+
+def _meets(cells: Any, point: Floats) -> bool:
+    value = point[cells.column]
+    if np.isnan(value):
+        return False
+    if cells.categories is None:
+        return bool(cells.low <= value <= cells.high)
+    return bool(value < len(cells.categories) and cells.categories[int(value)])
+
+
+def _moves(question: Question, f: int, value: float) -> bool:
+    """Whether a value is on another side of some threshold of the forest than the row's own, or another category."""
+    forest, row = question.forest, question.row[f]
+    if question.is_category[f] or np.isnan(value) or np.isnan(row):
+        return not _same(value, row)
+    if forest.input_dtype == "float32":
+        value, row = float(np.float32(value)), float(np.float32(row))
+    threshold = forest.threshold[(forest.left >= 0) & (forest.feature == f)]
+    return bool(((value <= threshold) != (row <= threshold)).any())
+
+
 # ---- the answer
 
 
@@ -337,7 +405,8 @@ def optimum(question: Question, *, wide: bool = False) -> float:
     low, high = cells(question, single=is_coupled(question.distance), wide=wide)
     if not len(low):
         return float("inf")
-    answers = question.flips(predict(question.forest, inside(question, low, high)))
+    points = inside(question, low, high)
+    answers = question.flips(predict(question.forest, points)) & obeys(question, points)
     return float(closest(question, low[answers], high[answers]).min()) if answers.any() else float("inf")
 
 
@@ -359,6 +428,11 @@ def faults(question: Question, point: Floats, distance: float) -> list[str]:
     for f in np.flatnonzero(question.is_category & ~np.isnan(point)):
         if point[f] not in pieces(question, f)[0]:
             found.append("a category that is not allowed")
+    if not obeys(question, point[None, :])[0]:
+        found.append("breaks a rule")
+    for f, own in question.listed.items():
+        if not np.isnan(point[f]) and point[f] not in own and (question.strict[f] or point[f] != question.row[f]):
+            found.append("a value that is not listed")
     moved = known & (point != question.row)
     if not question.flips(predict(question.forest, point[None, :]))[0]:
         found.append("the prediction does not flip")

@@ -10,7 +10,19 @@ import numpy as np
 from brute import n_cells
 from forests import adversarial_rows, random_forest
 from treefocus.categories import Categories
-from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, MayBeMissing, Range
+from treefocus.constraints import (
+    AtMost,
+    Condition,
+    Constraint,
+    Decreasing,
+    Fixed,
+    Implies,
+    Increasing,
+    MayBeMissing,
+    OneOf,
+    Range,
+    Together,
+)
 from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.forest import Floats, Forest
 from treefocus.problem import Problem, Space
@@ -173,9 +185,42 @@ def _constraints(rng: Rng, forest: Forest, is_coupled: bool) -> list[Constraint]
             found.append(Increasing(f))
         elif kind == "down":
             found.append(Decreasing(f))
+        elif kind == "range" and forest.categories is not None and forest.categories.labels[f] is not None:
+            own = [label for label in forest.categories.labels[f] or () if rng.random() < 0.6]
+            found += [OneOf(f, own)] if own else []
+        elif kind == "range" and rng.random() < 0.4:
+            room = high[f] - low[f] + 1.0
+            found.append(OneOf(f, np.round(rng.uniform(low[f] - room, high[f] + room, int(rng.integers(1, 6))), 1)))
         elif kind == "range":
             room = high[f] - low[f] + 1.0
             own = [*rng.uniform(low[f] - room, high[f] + room, 3), *forest.threshold[forest.feature == f]]
             a, b = np.sort(rng.choice(own, 2))
             found.append(Range(f, low=float(a), high=float(b)) if rng.random() < 0.7 else Range(f, low=float(a)))
+    if not is_coupled:
+        found += relations(rng, forest)
+    listed = {c.column for c in found if isinstance(c, OneOf)}
+    return [c for c in found if not (isinstance(c, MayBeMissing) and listed & set(c.columns))]
+
+
+def relations(rng: Rng, forest: Forest) -> list[Constraint]:
+    """Rules between columns, of every kind that cells can decide."""
+    found: list[Constraint] = []
+    some = rng.choice(forest.n_features, int(rng.integers(2, forest.n_features + 1)), replace=False).tolist()
+    if rng.random() < 0.2:
+        found.append(AtMost(int(rng.integers(0, 3)), *(some if rng.random() < 0.5 else [])))
+    if rng.random() < 0.2:
+        found.append(Together(*some))
+    if rng.random() < 0.3:
+        found.append(Implies(_condition(rng, forest, some[0]), _condition(rng, forest, some[1])))
     return found
+
+
+def _condition(rng: Rng, forest: Forest, f: int) -> Condition:
+    labels = None if forest.categories is None else forest.categories.labels[f]
+    if labels is not None:
+        return Condition(f, values=tuple(label for label in labels if rng.random() < 0.5))
+    low, high = _ends(forest)
+    ends = np.sort(rng.uniform(low[f] - 1.0, high[f] + 1.0, 2))
+    ends = np.round(ends, 1) if rng.random() < 0.5 else ends
+    kind = rng.integers(3)
+    return Condition(f, low=float(ends[0]) if kind != 1 else -np.inf, high=float(ends[1]) if kind != 0 else np.inf)

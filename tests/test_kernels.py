@@ -17,7 +17,8 @@ from treefocus.errors import InvalidInput
 from treefocus.forest import Decision, Floats, Forest, Ints
 from treefocus.grid import Grid
 from treefocus.kernels import reference
-from treefocus.kernels.inputs import Batch, Choices, CompiledDistance, Descent, Metric, SoftForest
+from treefocus.kernels.inputs import Batch, Choices, CompiledDistance, Descent, Lists, Metric, SoftForest
+from treefocus.kernels.rules import Rules
 from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER
 
 BACKENDS = pytest.mark.parametrize("backend", [kernels, reference], ids=["compiled", "reference"])
@@ -342,7 +343,8 @@ def question(
         Descent(0.05, 0.07, iterations, gradient_scale=1.0 if seed % 2 else 1.0 / n_rows),
         Batch(
             rows, on_grain(low, grain), on_grain(high, grain), offset, scale, grain, origin,
-            np.where(rng.random(n_rows) < 0.5, other, -1).astype(np.int32), rows, Choices.none(n_rows),
+            np.where(rng.random(n_rows) < 0.5, other, -1).astype(np.int32), rows,
+            Choices.none(n_rows), Lists.none(4), Rules(),
         ),
     )  # fmt: skip
 

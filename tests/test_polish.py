@@ -34,7 +34,9 @@ def some_answers(problem: Problem, seed: int) -> Floats:
         low, high = brute.cells(question)
         if len(low) and not np.isnan(question.row).all():
             inner = brute.inside(question, low, high)
-            answers = np.flatnonzero(question.flips(brute.predict(question.forest, inner)))
+            answers = np.flatnonzero(
+                question.flips(brute.predict(question.forest, inner)) & brute.obeys(question, inner)
+            )
             if answers.size:
                 points[i] = inner[rng.choice(answers)]
     return points
@@ -82,7 +84,7 @@ def best_of(question: Question, moves: Iterator[Floats]) -> float:
     """The distance of the closest answer among the moves."""
     best = np.inf
     for moved in moves:
-        answers = question.flips(brute.predict(question.forest, moved))
+        answers = question.flips(brute.predict(question.forest, moved)) & brute.obeys(question, moved)
         best = min(best, brute.measure(question, moved[answers]).min(initial=np.inf))
     return best
 

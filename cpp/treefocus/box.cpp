@@ -79,7 +79,7 @@ double Norms::total(const double* delta, std::int32_t d) const {
 
 Choices::Choices(const Forest& forest_, const double* cell_low_, const double* cell_high_)
     : forest(forest_), cell_low(cell_low_), cell_high(cell_high_), value(forest_.n_cells()), delta(value.size()),
-      next(value.size()), by_cost(value.size()), home(forest_.n_features), low(forest_.n_features),
+      next(value.size()), by_cost(value.size()), home(forest_.n_features), may_stay(forest_.n_features), low(forest_.n_features),
       high(forest_.n_features) {
     all.low.resize(forest_.n_features);
     all.high.resize(forest_.n_features);
@@ -92,18 +92,35 @@ constexpr double kHuge = 1e140;
 
 }  // namespace
 
-double up_to_grain(double v, std::int8_t grain) {
-    if (grain == 2) return std::ceil(v);
-    if (grain == 1 && static_cast<double>(static_cast<float>(v)) < v) return std::nextafter(static_cast<float>(v), INFINITY);
-    if (grain == 1) return static_cast<float>(v);
+double Grain::up(double v) const {
+    if (kind == kListed) {
+        const double* found = std::lower_bound(first, last, v);
+        return found == last ? kInfinity : *found;
+    }
+    if (kind == 2) return std::ceil(v);
+    if (kind == 1 && static_cast<double>(static_cast<float>(v)) < v) return std::nextafter(static_cast<float>(v), INFINITY);
+    if (kind == 1) return static_cast<float>(v);
     return v;
 }
 
-double down_to_grain(double v, std::int8_t grain) { return -up_to_grain(-v, grain); }
+double Grain::down(double v) const {
+    if (kind != kListed) return -up(-v);
+    const double* after = std::upper_bound(first, last, v);
+    return after == first ? -kInfinity : *(after - 1);
+}
 
-Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box_low, double box_high, std::int8_t grain) {
-    Ends ends{up_to_grain(std::max(cell_low, box_low), grain), down_to_grain(std::min(cell_high, box_high), grain)};
-    if (ends.low <= ends.high || !forest.is_float32 || grain != 0) return ends;
+double Grain::nearest(double v) const {
+    const double above = up(v), below = down(v);
+    if (!(above < kInfinity)) return below > -kInfinity ? below : v;
+    return below > -kInfinity && v - below <= above - v ? below : above;
+}
+
+Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box_low, double box_high, const Grain& grain) {
+    Ends ends{grain.up(std::max(cell_low, box_low)), grain.down(std::min(cell_high, box_high))};
+    // A float64 value between two floats belongs to the cell it is rounded into. Listed values are what they are; any
+    // other is taken from there only if the cell has no better one.
+    const bool is_wanted = grain.kind == kListed || (grain.kind == 0 && ends.low > ends.high);
+    if (!forest.is_float32 || !is_wanted) return ends;
     const auto halfway = [](float a, float b) { return 0.5 * (static_cast<double>(a) + static_cast<double>(b)); };
     if (std::isfinite(cell_low)) {
         const float own = static_cast<float>(cell_low);
@@ -115,7 +132,7 @@ Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box
         cell_high = halfway(own, std::nextafter(own, INFINITY));
         if (static_cast<float>(cell_high) != own) cell_high = std::nextafter(cell_high, -INFINITY);
     }
-    return {std::max(cell_low, box_low), std::min(cell_high, box_high)};
+    return {grain.up(std::max(cell_low, box_low)), grain.down(std::min(cell_high, box_high))};
 }
 
 void Choices::load(const Batch& batch, std::int64_t row) {
@@ -167,14 +184,16 @@ void Choices::load_range(const Batch& batch, std::int64_t row, std::int32_t f) {
     low[f] = batch.low[row * forest.n_features + f];
     high[f] = batch.high[row * forest.n_features + f];
     const std::int32_t own = forest.code(f, x[f]), n = forest.n_codes(f);
-    const bool may_stay = x[f] >= low[f] && x[f] <= high[f];
+    const Grain grain = batch.grain_of(f);
+    const bool is_listed = grain.kind != kListed || !batch.is_strict[f] || grain.up(x[f]) == x[f];
+    may_stay[f] = x[f] >= low[f] && x[f] <= high[f] && is_listed;
     double cheapest = kInfinity;
     for (std::int32_t c = 0; c < n; ++c) {
         const std::int32_t i = at(f, c);
-        const auto [a, b] = ends_of(forest, cell_low[i], cell_high[i], low[f], high[f], batch.grain[f]);
+        const auto [a, b] = ends_of(forest, cell_low[i], cell_high[i], low[f], high[f], grain);
         const bool is_above = c > own || (c == own && x[f] < a);
-        value[i] = c == own && may_stay ? x[f] : a > b ? NAN : is_above ? a : b;
-        if (c == own && !may_stay && a <= b) value[i] = std::clamp(x[f], a, b);
+        value[i] = c == own && may_stay[f] ? x[f] : a > b ? NAN : is_above ? a : b;
+        if (c == own && !may_stay[f] && a <= b) value[i] = std::clamp(grain.kind == kListed ? grain.nearest(x[f]) : x[f], a, b);
         // Capped, so that the square of a huge change is a number still: only what is not allowed costs infinity.
         delta[i] = std::isnan(value[i]) ? kInfinity : std::min(std::abs(value[i] - x[f]) / batch.scale[f], kHuge);
         if (delta[i] < cheapest) cheapest = delta[i], home[f] = c;

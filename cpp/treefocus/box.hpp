@@ -80,16 +80,13 @@ struct Norms {
     double to_distance(double cost) const { return has_l2 && !has_l1l0 && !has_linf ? std::sqrt(cost) : cost; }
 };
 
-// The next value that a column can hold, not below / not above v.
-double up_to_grain(double v, std::int8_t grain);
-double down_to_grain(double v, std::int8_t grain);
 
 // The values low..high of a run of cells that ends at cell_low..cell_high, within the box and on the grain. A float64
 // column of a float32 model may also use what the cast rounds into the cells, where nothing else of them is in the box.
 struct Ends {
     double low, high;
 };
-Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box_low, double box_high, std::int8_t grain);
+Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box_low, double box_high, const Grain& grain);
 
 struct Choices {
     Choices(const Forest& forest, const double* cell_low, const double* cell_high);
@@ -103,6 +100,7 @@ struct Choices {
     std::vector<std::int32_t> next;                        // (n_cells,) the cell itself, or the next allowed behind it
     std::vector<std::int32_t> by_cost;                     // (n_cells,) of a feature with sets: its cells, cheapest first
     std::vector<std::int32_t> home;                        // (d,) cheapest cell
+    std::vector<std::uint8_t> may_stay;                    // (d,) of a range: the row's own value is allowed
     Box all;                                               // every allowed cell
     std::vector<double> low, high;                         // (d,) the row's box
     std::vector<std::uint8_t> is_blocked;                  // (n_leaves,) leaves that a missing value routes away from

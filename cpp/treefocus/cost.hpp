@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "treefocus/box.hpp"
+#include "treefocus/rules.hpp"
 
 namespace treefocus {
 
@@ -58,6 +58,43 @@ private:
     const Choices* choices_ = nullptr;
     std::vector<double> step_;               // (n_cells,) additive term of each cell
     std::vector<double> delta_;              // (d,) of the closest point
+};
+
+// The same under linear rules, which couple the features they name.
+class LinearCost : public BoxCost {
+public:
+    explicit LinearCost(const Norms& norms) : norms_(norms), base_(norms) {}
+    void load(const Choices& choices, const Batch& batch, std::int64_t row) override;
+    bool settle(const Box& box) override;
+    bool settle_after(std::int32_t, const Box& box) override { return settle(box); }
+    double with(std::int32_t f, std::int32_t code) const override;
+    void save(std::int32_t f, std::vector<double>& stack) const override;
+    void restore(std::int32_t f, std::vector<double>& stack) override;
+    void point(double* values) const override { std::copy(point_.begin(), point_.end(), values); }
+    const std::vector<double>* additive() const override { return base_.additive(); }
+    double to_cost(double distance) const override { return norms_.to_cost(distance); }
+    double to_distance(double cost) const override { return norms_.to_distance(cost); }
+
+private:
+    bool set_ends(const Box& box);
+    double cost_at(std::int32_t f, double value) const;
+    double choice(std::int32_t f, double price) const;
+    double priced(std::vector<double>& values) const;
+    double excess(const Rules::Linear& rule, const std::vector<double>& values) const;
+    void solve();
+    void raise(std::size_t j, std::vector<double>& before, std::vector<double>& after);
+    void repair();
+    void place();
+    const Norms& norms_;
+    SeparableCost base_;                     // without the rules
+    const Choices* choices_ = nullptr;
+    const Batch* batch_ = nullptr;
+    const double* x_ = nullptr;
+    std::vector<const Rules::Linear*> rules_;
+    std::vector<std::uint8_t> is_used_;      // (d,) features that a rule names
+    std::vector<double> mu_;                 // (n_rules,) prices
+    std::vector<double> low_, high_;         // (d,) ends of the box, in the user's units
+    std::vector<double> point_, delta_;      // (d,) the closest point
 };
 
 // Distances that couple the features: Mahalanobis (a quadratic program over the box) and cosine (one scalar search).

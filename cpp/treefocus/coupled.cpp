@@ -50,8 +50,8 @@ bool CoupledCost::settle(const Box& box) {
         if (is_still(f)) continue;
         const std::int32_t own = choices.forest.code(f, x_[f]);
         auto [a, b] = ends_of(choices.forest, choices.cell_low[choices.at(f, box.low[f])],
-                              choices.cell_high[choices.at(f, box.high[f])], choices.low[f], choices.high[f], batch_->grain[f]);
-        if (own >= box.low[f] && own <= box.high[f] && x_[f] >= choices.low[f] && x_[f] <= choices.high[f])
+                              choices.cell_high[choices.at(f, box.high[f])], choices.low[f], choices.high[f], batch_->grain_of(f));
+        if (own >= box.low[f] && own <= box.high[f] && choices.may_stay[f])
             a = std::min(a, x_[f]), b = std::max(b, x_[f]);
         if (a > b) return false;
         value_low_[f] = a;
@@ -211,7 +211,7 @@ void CoupledCost::place() {
         }
         double value = y_[f] == start_[f] ? x_[f] : x_[f] + (y_[f] - start_[f]) * batch_->scale[f];
         value = std::clamp(value, value_low_[f], value_high_[f]);
-        if (value != x_[f]) value = std::clamp(snap(value, batch_->grain[f]), value_low_[f], value_high_[f]);
+        if (value != x_[f] || !choices_->may_stay[f]) value = std::clamp(snap(value, batch_->grain_of(f)), value_low_[f], value_high_[f]);
         point_[f] = value;
         measured_[f] = start_[f] + (value - x_[f]) / batch_->scale[f];
         codes[f] = choices_->forest.code(f, value);

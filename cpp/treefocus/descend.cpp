@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "treefocus/kernels.hpp"
+#include "treefocus/rules.hpp"
 
 namespace treefocus {
 
@@ -31,8 +32,9 @@ public:
                 continue;
             }
             if (point_[f] != x_[f] && !std::isnan(point_[f]))
-                point_[f] = std::clamp(snap(point_[f], batch.grain[f]), low_[f], high_[f]);
+                point_[f] = std::clamp(snap(point_[f], batch.grain_of(f)), low_[f], high_[f]);
         }
+        if (batch.rules) rules_.emplace(forest, *batch.rules, x_);
         walker_.place(point_.data());
         is_low_ = walker_.score() < forest.cut;
         look();
@@ -80,7 +82,7 @@ private:
             value = std::clamp(value, low_[f], high_[f]);
             y_[f] = start_[f] + (value - x_[f]) / scale;
         }
-        if (batch_.grain[f] != 0 && value != x_[f]) value = std::clamp(snap(value, batch_.grain[f]), low_[f], high_[f]);
+        if (batch_.grain[f] != 0 && value != x_[f]) value = std::clamp(snap(value, batch_.grain_of(f)), low_[f], high_[f]);
         point_[f] = value;
         walker_.move(f, value);
     }
@@ -92,7 +94,7 @@ private:
         for (std::int32_t f = 0; f < d_; ++f)
             measured_[f] = forest_.has_sets[f] ? start_[f] : start_[f] + (point_[f] - x_[f]) / batch_.scale[f];
         const double distance = distance_.value(start_.data(), measured_.data());
-        if (distance < best_distance_) {
+        if (distance < best_distance_ && (!rules_ || rules_->hold(walker_.codes(), point_.data()))) {
             best_distance_ = distance;
             best_ = point_;
         }
@@ -103,6 +105,7 @@ private:
     const double *x_, *low_, *high_;
     const Batch& batch_;
     const Distance& distance_;
+    std::optional<RowRules> rules_;
     Walker walker_;
     std::vector<double> start_, y_, mean_, square_, point_, measured_, best_;
     double best_distance_ = INFINITY;

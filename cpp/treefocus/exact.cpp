@@ -55,15 +55,6 @@ struct Running {
     std::vector<std::int32_t> position;  // (n_trees,) into test->order
 };
 
-// Far side: codes >= code if is_up, else codes <= code; of a feature with sets, the cells of a set, or all but the code.
-constexpr std::int32_t kNoSet = -1, kAllBut = -2;
-struct Cut {
-    std::int32_t feature = -1;
-    std::int32_t code = 0;
-    bool is_up = true;
-    std::int32_t set = kNoSet;
-};
-
 // The shortest way out of the row's own cell in any feature: limits start there when no answer is known.
 double smallest_step(const Choices& choices, const BoxCost& cost) {
     double smallest = kInfinity;
@@ -80,11 +71,12 @@ double smallest_step(const Choices& choices, const BoxCost& cost) {
 class Search {
 public:
     Search(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
-           const Plan& plan, Control& control, Clock::time_point began)
+           const Plan& plan, const Batch& batch, std::int64_t row, Control& control, Clock::time_point began)
         : forest_(forest), shared_(shared), choices_(choices), cost_(cost), limits_(limits), plan_(plan),
           control_(control), began_(began), walker_(forest), stamp_(forest.n_trees()), pull_up_(choices.delta.size()),
           pull_down_(choices.delta.size()), pull_set_(shared.boxes.n_sets()) {
         if (shared.grids) price_.emplace(forest, shared.boxes, *shared.grids);
+        if (batch.rules) relations_ = batch.rules, rules_.emplace(forest, *batch.rules, batch.rows + row * forest.n_features);
     }
 
     // Looks for an answer cheaper than limit. True if the search came to its end: then `limit` is proven.
@@ -207,6 +199,22 @@ private:
         if (!is_whole) set_cells(f, is_in_reach);
     }
 
+    // Cells that the rules leave out leave the box. False if the box is done.
+    bool obey() {
+        return !rules_ || rules_->narrow(box_, choices_, [this](std::int32_t f, std::int32_t code) {
+            if (cost_.codes[f] != code) return;
+            if (forest_.has_sets[f]) set_cells(f, [code](std::int32_t c) { return c == code; });
+            else set_range(f, code, code);
+        });
+    }
+
+    bool is_obedient() {
+        if (!rules_) return true;
+        candidate_.resize(forest_.n_features);
+        cost_.point(candidate_.data());
+        return rules_->hold(cost_.codes.data(), candidate_.data());
+    }
+
     struct Mark {
         std::size_t ranges, pointers;
         std::vector<double> totals;
@@ -254,8 +262,8 @@ private:
 
     // Bounds the current box; true if it is done (nothing cheaper than limit in it, or its best is taken).
     bool close_box() {
-        if (!spend() || !update_tests()) return true;
-        if (walker_.predicted() != to_) return false;
+        if (!spend() || !obey() || !update_tests()) return true;
+        if (walker_.predicted() != to_ || !is_obedient()) return false;
         if (cost_.reached < limit_) {
             best_.resize(forest_.n_features);
             cost_.point(best_.data());
@@ -280,12 +288,14 @@ private:
     }
 
     bool is_far_cell(const Cut& cut, std::int32_t code) const {
+        if (cut.set <= kOfRule) return relations_->sets[kOfRule - cut.set][code] == cut.code;
         return cut.set == kAllBut ? code != cut.code : shared_.boxes.set_has(cut.set, code);
     }
 
     // A box that cannot be split: a cell without an answer is done; of anything else it is only known what it costs.
     void give_up(const Cut& cut) {
-        if (cut.feature >= 0 || walker_.predicted() == to_) unresolved_ = std::min(unresolved_, cost_.cost);
+        if (cut.feature < 0 && (walker_.predicted() != to_ || (rules_ && rules_->broken(box_, cost_.codes.data())))) return;
+        unresolved_ = std::min(unresolved_, cost_.cost);
     }
 
     // Plain depth first until the box budget is used up; false if cut off. The far side is a call, the near side goes on
@@ -387,6 +397,8 @@ private:
 
     // Where to split: the threshold that most score lies behind, weighed by what the step there costs.
     Cut choose() {
+        if (rules_ && walker_.predicted() == to_)
+            if (const auto cut = rules_->broken(box_, cost_.codes.data()); cut && can_split(*cut)) return *cut;
         const Running& one = running_[hardest()];
         const ScoreTest& test = *one.test;
         touched_.clear();
@@ -502,6 +514,9 @@ private:
     Clock::time_point began_;
     Walker walker_;
     std::optional<Price> price_;
+    const Rules* relations_ = nullptr;
+    std::optional<RowRules> rules_;
+    std::vector<double> candidate_;
     Box box_;
     std::vector<Running> running_;
     std::size_t n_plain_ = 0;
@@ -526,7 +541,7 @@ public:
     RowSearch(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
               const Plan& plan, const Batch& batch, std::int64_t row, Control& control)
         : choices_(choices), cost_(cost), limits_(limits),
-          search_(forest, shared, choices, cost, limits, plan, control, Clock::now()),
+          search_(forest, shared, choices, cost, limits, plan, batch, row, control, Clock::now()),
           goals_(shared.goals.of(batch.origin[row], batch.target[row])) {}
 
     // `best` holds an answer at `distance`, or nothing at infinity; both are improved in place.
@@ -616,7 +631,8 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         std::unique_ptr<BoxCost> cost;
-        if (norms) cost = std::make_unique<SeparableCost>(*norms);
+        if (norms && batch.rules && !batch.rules->linear.empty()) cost = std::make_unique<LinearCost>(*norms);
+        else if (norms) cost = std::make_unique<SeparableCost>(*norms);
         else cost = std::make_unique<CoupledCost>(*distance);
         cost->load(choices, batch, row);
         RowSearch search(forest, *shared, choices, *cost, limits, plan, batch, row, control);

@@ -104,6 +104,18 @@ struct Descent {
     double gradient_scale;          // 1, or 1 / n for the authors' batch mean
 };
 
+struct Rules;
+
+// Which values a column can hold: any float64, float32 values, integers, or a sorted list.
+constexpr std::int8_t kListed = 3;
+struct Grain {
+    std::int8_t kind;
+    const double *first = nullptr, *last = nullptr;
+    double up(double v) const;      // the next value not below, infinity if there is none
+    double down(double v) const;
+    double nearest(double v) const;
+};
+
 // A batch of questions: rows (n, d), low and high (n, d) the box the answer must stay in, offset and scale (d,) from
 // the user's units to the distance space, grain (d,) 0 = any float64, 1 = float32 values, 2 = integers;
 // origin (n,) the class to leave, target (n,) the class to reach or -1 for any other; first (n, d) where to start.
@@ -116,6 +128,16 @@ struct Batch {
     // Cells of the features that split by sets, in the features' order, for every row (n, n_set_cells): the value that
     // stands for the cell, and how far from the row it is, infinity where it is not allowed.
     const double *set_value = nullptr, *set_delta = nullptr;
+    // The values of listed columns: list_start (d + 1,) into list_value; is_strict (d,) the row's own value counts only if
+    // it is listed.
+    const std::int32_t* list_start = nullptr;
+    const double* list_value = nullptr;
+    const std::uint8_t* is_strict = nullptr;
+    const Rules* rules = nullptr;   // or none
+    Grain grain_of(std::int32_t f) const {
+        if (grain[f] != kListed) return {grain[f]};
+        return {kListed, list_value + list_start[f], list_value + list_start[f + 1]};
+    }
 };
 
 // best (n, d) the closest flipped point seen, best_distance (n,) infinity where none; trace (n, iterations) the best
@@ -123,11 +145,11 @@ struct Batch {
 void descend(const Forest& forest, const SoftForest& soft, const Distance& distance, const Descent& descent,
              const Batch& batch, double* best, double* best_distance, double* trace, int n_threads, Control& control);
 
-// A value as the answer may hold it.
-inline double snap(double value, std::int8_t grain) {
-    if (grain == 2) return std::nearbyint(value);
-    if (grain == 1) return static_cast<double>(static_cast<float>(value));
-    return value;
+// The value nearest to this one that an answer may hold.
+inline double snap(double value, const Grain& grain) {
+    if (grain.kind == 2) return std::nearbyint(value);
+    if (grain.kind == 1) return static_cast<double>(static_cast<float>(value));
+    return grain.kind == kListed ? grain.nearest(value) : value;
 }
 
 }  // namespace treefocus

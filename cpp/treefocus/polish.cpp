@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "treefocus/exact.hpp"
+#include "treefocus/rules.hpp"
 
 namespace treefocus {
 
@@ -17,9 +18,12 @@ namespace {
 
 class Polisher {
 public:
-    Polisher(const Forest& forest, const LeafBoxes& boxes, const Norms& norms, Choices& choices, Control& control)
+    Polisher(const Forest& forest, const LeafBoxes& boxes, const Norms& norms, Choices& choices, const Rules* rules,
+             Control& control)
         : forest_(forest), boxes_(boxes), norms_(norms), choices_(choices), control_(control), walker_(forest),
-          delta_(forest.n_features) {}
+          delta_(forest.n_features) {
+        if (rules) rules_.emplace(forest, *rules, choices.x);
+    }
 
     // Improves the point in place; false if it is no answer once every feature is at its cell's cheapest value.
     bool run(std::int32_t origin, std::int32_t target, bool with_trades, double* point) {
@@ -39,8 +43,7 @@ public:
             project();
             while (single()) project();
         } while (with_trades && !control_.stop && trade());
-        for (std::int32_t f = 0; f < forest_.n_features; ++f)
-            point[f] = code_of(f) == kMissing ? NAN : choices_.value[choices_.at(f, code_of(f))];
+        write(point);
         return true;
     }
 
@@ -55,13 +58,26 @@ private:
 
     bool is_answer() {
         const std::int32_t now = walker_.predicted();
-        return target_ >= 0 ? now == target_ : now != origin_;
+        return (target_ >= 0 ? now == target_ : now != origin_) && is_obedient();
+    }
+
+    bool is_obedient() {
+        if (!rules_) return true;
+        values_.resize(forest_.n_features);
+        write(values_.data());
+        return rules_->hold(walker_.codes(), values_.data());
+    }
+
+    void write(double* point) const {
+        for (std::int32_t f = 0; f < forest_.n_features; ++f)
+            point[f] = code_of(f) == kMissing ? NAN : choices_.value[choices_.at(f, code_of(f))];
     }
 
     double cost() const { return norms_.total(delta_.data(), forest_.n_features); }
     bool is_cheaper(double than) const { return cost() < than * (1.0 - 1e-12); }
 
     void project() {
+        const std::vector<std::int32_t> before(walker_.codes(), walker_.codes() + forest_.n_features);
         box_ = choices_.all;
         for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
             const std::int32_t leaf = walker_.leaves()[tree];
@@ -79,6 +95,8 @@ private:
         }
         for (std::int32_t f = 0; f < forest_.n_features; ++f)
             if (const std::int32_t code = choices_.closest(f, box_); code >= 0) go(f, code);
+        if (!is_obedient())  // the model is as content as before, the rules are not
+            for (std::int32_t f = 0; f < forest_.n_features; ++f) go(f, before[f]);
         cost_ = cost();
     }
 
@@ -191,8 +209,9 @@ private:
     Choices& choices_;
     Control& control_;
     Walker walker_;
+    std::optional<RowRules> rules_;
     std::vector<std::int32_t> codes_;
-    std::vector<double> delta_;
+    std::vector<double> delta_, values_;
     Box box_;
     std::int32_t origin_ = 0, target_ = -1;
     double cost_ = 0.0;
@@ -211,7 +230,7 @@ void polish(const Forest& forest, const double* cell_low, const double* cell_hig
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         if (choices.is_empty) return;
-        Polisher(forest, shared->boxes, norms, choices, control).run(batch.origin[row], batch.target[row], with_trades,
+        Polisher(forest, shared->boxes, norms, choices, batch.rules, control).run(batch.origin[row], batch.target[row], with_trades,
                                                                 points + row * d);
     });
 }

@@ -6,7 +6,19 @@ from typing import Any
 
 from treefocus.adapters import load_forest, load_model
 from treefocus.certificate import verify
-from treefocus.constraints import Decreasing, Fixed, Increasing, MayBeMissing, Range
+from treefocus.constraints import (
+    AtMost,
+    Condition,
+    Decreasing,
+    Fixed,
+    Implies,
+    Increasing,
+    Linear,
+    MayBeMissing,
+    OneOf,
+    Range,
+    Together,
+)
 from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
 from treefocus.explainer import Explainer, explain
@@ -27,9 +39,11 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "AtMost",
     "Auto",
     "Change",
     "Chebyshev",
+    "Condition",
     "Cosine",
     "Dace",
     "Decreasing",
@@ -45,25 +59,29 @@ __all__ = [
     "Fixed",
     "Focus",
     "Forest",
+    "Implies",
     "Increasing",
     "Interval",
     "InvalidInput",
     "IsolationScore",
+    "Linear",
     "LocalOutlierFactor",
     "Mahalanobis",
     "Manhattan",
     "MayBeMissing",
     "ModelMismatch",
+    "OneOf",
     "Probability",
     "RandomPerturbation",
     "Range",
     "Schema",
     "Score",
     "Status",
+    "Together",
     "TreefocusError",
     "UnsupportedModel",
     "explain",
     "load_forest",
     "load_model",
     "verify",
-]  # fmt: skip
+]

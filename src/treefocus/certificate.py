@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from treefocus import kernels
+from treefocus.allowed import with_cuts
 from treefocus.distances import (
     L0,
     L1,
@@ -32,7 +33,8 @@ from treefocus.distances import (
 )
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats, Forest
-from treefocus.kernels.inputs import Batch, Choices, Metric
+from treefocus.kernels.inputs import Batch, Choices, Lists, Metric
+from treefocus.kernels.rules import Rules
 from treefocus.problem import Problem
 from treefocus.search.base import Incumbent, Limits, Run, Status
 from treefocus.search.exact import Exact
@@ -90,6 +92,8 @@ def certify(
         "scale": _numbers(batch.scale),
         "grain": batch.grain.tolist(),
         "choices": _choices_record(batch.choices),
+        "lists": {name: getattr(batch.lists, name).tolist() for name in ("start", "value", "is_strict")},
+        "rules": batch.rules.to_record(),
         "leave": int(batch.origin[0]),
         "reach": int(batch.target[0]),
         "distance_function": _distance_record(problem.distance),
@@ -157,7 +161,7 @@ def fingerprint(forest: Forest) -> str:
 
 def _check_point(problem: Problem, point: Floats, claimed: float, bound: float, status: Status) -> list[Check]:
     flips = bool(problem.batch.is_flipped(kernels.predict(problem.forest, point))[0])
-    obeys = bool(problem.batch.is_allowed(point)[0] and problem.batch.is_on_grain(point)[0])
+    obeys = bool(problem.obeys(point)[0])
     measured = float(problem.distance_to(point)[0])
     checks = [
         Check("the model gives the wanted answer for the point", flips),
@@ -222,6 +226,10 @@ def _choices(record: dict[str, Any]) -> Choices:
     )
 
 
+def _lists(record: dict[str, Any]) -> Lists:
+    return Lists(np.array(record["start"], np.int32), _floats(record["value"]), np.array(record["is_strict"], bool))
+
+
 def _problem(record: dict[str, Any], forest: Forest) -> Problem:
     row, low, high = (_floats(record[key])[None, :] for key in ("row", "low", "high"))
     batch = Batch(
@@ -235,10 +243,12 @@ def _problem(record: dict[str, Any], forest: Forest) -> Problem:
         target=np.array([record["reach"]], np.int32),
         first=row,
         choices=_choices(record["choices"]),
+        lists=_lists(record["lists"]),
+        rules=Rules.from_record(record["rules"]),
     )
     if batch.rows.shape[1] != forest.n_features:
         reject("The certificate's row", f"{forest.n_features} numbers", batch.rows.shape[1])
-    asked = _question(record["question"], forest)
+    asked = _question(record["question"], with_cuts(forest, batch.rules))
     return Problem(asked, batch, _distance(record["distance_function"], forest.n_features), model=forest)
 
 

@@ -22,12 +22,13 @@ def choices_of(
     may_be_missing: Bools,
     is_kept: bool = False,
     is_listed: dict[int, Bools] | None = None,
+    domain: dict[int, Bools] | None = None,
 ) -> Choices:
     """What each row may choose, inside its box [low, high]: (n_rows, n_features), category numbers included.
 
     `typical` stands for an unknown value that becomes known. A value may stay missing; it may become missing where
     `may_be_missing`. `is_kept`: all stay as they are, because the distance cannot measure them. `is_listed` says, by
-    column, which categories the constraints name, where they do.
+    column, which categories the constraints name, where they do, and `domain` which may be moved to.
     """
     grid = kernels.grid_of(forest)
     columns = np.flatnonzero(grid.has_sets)
@@ -43,6 +44,8 @@ def choices_of(
             value, delta = _of_categories(rows[:, j, None], *box, len(own))
             if is_listed is not None and j in is_listed:
                 delta[:, np.append(~is_listed[j], False)] = np.inf
+            if domain is not None and j in domain:
+                delta[(delta > 0) & np.append(~domain[j], False)] = np.inf
         else:
             cells = slice(grid.cell_start[j], grid.cell_start[j + 1] - 1)  # without the missing value's
             is_own = codes[:, j, None] == np.arange(cells.stop - cells.start)

@@ -1,32 +1,71 @@
-"""What an answer may not do. These constraints narrow, row by row, the box an answer must lie in."""
+"""What an answer may not do.
+
+Most constraints narrow, row by row, the box an answer must lie in, or say which values of a column count. Some relate
+columns to each other; those become rules (kernels/rules.py), which every search obeys and the exact one proves under.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from treefocus.categories import Labels
 from treefocus.errors import reject
 from treefocus.forest import Bools, Floats
+from treefocus.kernels import rules
 from treefocus.schema import Schema
 
 
-class Constraint(ABC):
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """What constraints write into: what the answers to some rows may be, column by column."""
+
+    rows: Floats  # (n_rows, n_features) in the user's units, a category as its number
+    low: Floats  # (n_rows, n_features) NaN leaves nothing but a missing value
+    high: Floats  # (n_rows, n_features)
+    schema: Schema
+    labels: Labels  # per column: its categories, None where it is numeric
+    may_be_missing: Bools  # (n_features,)
+    listed: dict[int, Floats] = field(default_factory=dict)  # numeric columns that take only these values
+    named: dict[int, Bools] = field(default_factory=dict)  # (n_labels,) which categories of a column are allowed
+    rules: list[rules.Rule] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, rows: Floats, low: Floats, high: Floats, schema: Schema, labels: Labels | None) -> Draft:
+        """A draft without constraints."""
+        labels = (None,) * rows.shape[1] if labels is None else labels
+        return cls(rows, low, high, schema, labels, np.zeros(rows.shape[1], bool))
+
+    def columns(self, names: Iterable[Any]) -> list[int]:
+        """The positions of columns."""
+        return [self.schema.index(name) for name in names]
+
+    def number(self, column: int, what: str) -> int:
+        """The column, if it holds numbers."""
+        if self.labels[column] is not None:
+            reject(what, "about a column of numbers", f"{self.schema.names[column]!r}, which holds categories")
+        return column
+
+    def categories(self, column: int, values: Iterable[Any], what: str) -> Bools:
+        """(n_labels,) which of a column's categories are among the values."""
+        own = self.labels[column] or ()
+        wanted = list(values)
+        unknown = [value for value in wanted if value not in own]
+        if unknown:
+            reject(what, f"about categories of {self.schema.names[column]!r}: {_shown(own)}", repr(unknown[0]))
+        return np.array([label in wanted for label in own], bool)
+
+
+class Constraint:
     """Base of all constraints."""
 
-    @abstractmethod
-    def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:
-        """Narrow the boxes [low, high] of the rows in place; all (n_rows, n_features), in the user's units.
-
-        A category is its number. NaN as a bound leaves nothing but a missing value.
-        """
-
-    def allow_missing(self, may_be_missing: Bools, schema: Schema) -> None:  # noqa: B027
-        """Mark, in place, the columns (n_features,) whose values may become missing."""
+    def apply(self, draft: Draft) -> None:
+        """Write the constraint into the draft."""
+        raise NotImplementedError
 
 
 class _OfColumns(Constraint):
@@ -53,49 +92,54 @@ class _OfColumns(Constraint):
 class Fixed(_OfColumns):
     """These columns keep their values: `Fixed("age", "sex")`."""
 
-    def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:  # noqa: D102
-        for column in self.columns:
-            j = schema.index(column)
-            low[:, j] = np.maximum(low[:, j], rows[:, j])
-            high[:, j] = np.minimum(high[:, j], rows[:, j])
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        for j in draft.columns(self.columns):
+            draft.low[:, j] = np.maximum(draft.low[:, j], draft.rows[:, j])
+            draft.high[:, j] = np.minimum(draft.high[:, j], draft.rows[:, j])
 
 
 class Increasing(_OfColumns):
-    """These columns may only grow: `Increasing("education_years")`."""
+    """These columns may only grow: `Increasing("education_years")`; of ordered categories, towards the last one."""
 
-    def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:  # noqa: D102
-        for column in self.columns:
-            j = schema.index(column)
-            low[:, j] = np.maximum(low[:, j], rows[:, j])
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        for j in draft.columns(self.columns):
+            draft.low[:, j] = np.maximum(draft.low[:, j], draft.rows[:, j])
 
 
 class Decreasing(_OfColumns):
-    """These columns may only shrink: `Decreasing("debt")`."""
+    """These columns may only shrink: `Decreasing("debt")`; of ordered categories, towards the first one."""
 
-    def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:  # noqa: D102
-        for column in self.columns:
-            j = schema.index(column)
-            high[:, j] = np.minimum(high[:, j], rows[:, j])
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        for j in draft.columns(self.columns):
+            draft.high[:, j] = np.minimum(draft.high[:, j], draft.rows[:, j])
 
 
 class MayBeMissing(_OfColumns):
     """These columns may become missing, where the model takes that: `MayBeMissing("phone")`."""
 
-    def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:
-        """Nothing to narrow."""
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        draft.may_be_missing[draft.columns(self.columns)] = True
 
-    def allow_missing(self, may_be_missing: Bools, schema: Schema) -> None:  # noqa: D102
-        for column in self.columns:
-            may_be_missing[schema.index(column)] = True
+
+class Together(_OfColumns):
+    """These columns change all or not at all, in a way the model can see: `Together("latitude", "longitude")`."""
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        draft.rules.append(rules.Together(np.array(draft.columns(self.columns), np.int32)))
 
 
 @dataclass(frozen=True)
 class Range(Constraint):
-    """A column must end up between two values, wherever it started: `Range("income", 0, 200_000)`."""
+    """A column must end up between two values, wherever it started: `Range("income", 0, 200_000)`.
+
+    relative: the bounds are shares of the row's own value: `Range("income", -0.1, 0.1, relative=True)` is ten per cent
+    up or down.
+    """
 
     column: str | int
     low: float = -np.inf
     high: float = np.inf
+    relative: bool = False
 
     def __post_init__(self) -> None:
         for bound in (self.low, self.high):
@@ -104,10 +148,131 @@ class Range(Constraint):
         if not self.low <= self.high:
             reject(f"Range({self.column!r})", "from a low to a high value", f"{self.low} to {self.high}")
 
-    def narrow(self, rows: Floats, low: Floats, high: Floats, schema: Schema) -> None:  # noqa: D102
-        j = schema.index(self.column)
-        low[:, j] = np.maximum(low[:, j], self.low)
-        high[:, j] = np.minimum(high[:, j], self.high)
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        j = draft.number(draft.schema.index(self.column), f"Range({self.column!r})")
+        low, high = np.full(len(draft.rows), float(self.low)), np.full(len(draft.rows), float(self.high))
+        if self.relative:
+            own = draft.rows[:, j]
+            low, high = own + low * np.abs(own), own + high * np.abs(own)
+        draft.low[:, j] = np.maximum(draft.low[:, j], low)
+        draft.high[:, j] = np.minimum(draft.high[:, j], high)
+
+
+@dataclass(frozen=True, init=False)
+class OneOf(Constraint):
+    """A column must end up at one of these values or categories: `OneOf("term", [12, 24, 36])`."""
+
+    column: str | int
+    values: tuple[Any, ...]
+
+    def __init__(self, column: str | int, values: Iterable[Any]) -> None:
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "values", (values,) if isinstance(values, str) else tuple(values))
+        if not self.values:
+            reject(f"OneOf({column!r})", "given at least one value", "none")
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        j, what = draft.schema.index(self.column), f"OneOf({self.column!r})"
+        if draft.labels[j] is not None:
+            named = draft.categories(j, self.values, what)
+            draft.named[j] = named & draft.named.get(j, np.ones_like(named))
+            return
+        for value in self.values:
+            if not isinstance(value, Real) or not np.isfinite(float(value)):
+                reject(what, "given finite numbers", repr(value))
+        values = np.unique(np.array(self.values, np.float64))
+        draft.listed[j] = np.intersect1d(values, draft.listed.get(j, values))
+
+
+@dataclass(frozen=True, init=False)
+class AtMost(Constraint):
+    """No more than n columns change: `AtMost(3)`; of those named, if any are: `AtMost(1, "income", "debt")`."""
+
+    n: int
+    columns: tuple[str | int, ...]
+
+    def __init__(self, n: int, *columns: str | int) -> None:
+        if not isinstance(n, Integral) or int(n) < 0:
+            reject("AtMost(n)", "a whole number from 0 up", repr(n))
+        object.__setattr__(self, "n", int(n))
+        object.__setattr__(self, "columns", columns)
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        columns = draft.columns(self.columns) if self.columns else range(len(draft.schema))
+        draft.rules.append(rules.AtMost(np.array(columns, np.int32), self.n))
+
+
+@dataclass(frozen=True, init=False)
+class Linear(Constraint):
+    """The columns' values, times their coefficients, add up to no more: `Linear({"debt": 1, "income": -2}, at_most=0)`.
+
+    A row in which one of them is missing is not bound by it.
+    """
+
+    coefficients: Mapping[str | int, float] = field(hash=False)
+    at_most: float
+
+    def __init__(self, coefficients: Mapping[Any, float], at_most: float = 0.0) -> None:
+        for number in (*coefficients.values(), at_most):
+            if not isinstance(number, Real) or not np.isfinite(float(number)):
+                reject("Linear", "of finite numbers", repr(number))
+        object.__setattr__(self, "coefficients", {name: c for name, c in coefficients.items() if c != 0})
+        object.__setattr__(self, "at_most", float(at_most))
+        if not self.coefficients:
+            reject("Linear", "given at least one column with a coefficient other than 0", "none")
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        columns = [draft.number(draft.schema.index(name), "Linear") for name in self.coefficients]
+        coefficient = np.array(list(self.coefficients.values()), np.float64)
+        draft.rules.append(rules.Linear(np.array(columns, np.int32), coefficient, self.at_most))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A column between two values, or at one of some categories: `Condition("employed", values=["no"])`."""
+
+    column: str | int
+    low: float = -np.inf
+    high: float = np.inf
+    values: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            object.__setattr__(self, "values", (self.values,) if isinstance(self.values, str) else tuple(self.values))
+        if not self.low <= self.high:
+            reject(f"Condition({self.column!r})", "from a low to a high value", f"{self.low} to {self.high}")
+
+    def cells(self, draft: Draft) -> rules.Cells:
+        """The condition as a rule takes it."""
+        j, what = draft.schema.index(self.column), f"Condition({self.column!r})"
+        if draft.labels[j] is not None:
+            if self.values is None:
+                reject(what, "about categories: values=[...]", "numbers")
+            return rules.Cells(j, 0.0, 0.0, draft.categories(j, self.values, what))
+        if self.values is None:
+            return rules.Cells(j, float(self.low), float(self.high))
+        if len(self.values) != 1 or not isinstance(self.values[0], Real):
+            reject(what, "a range, or one number, of a column of numbers", repr(self.values))
+        return rules.Cells(j, float(self.values[0]), float(self.values[0]))
+
+
+@dataclass(frozen=True)
+class Implies(Constraint):
+    """Where one condition holds, another must: `Implies(Condition("age", high=17), Condition("married", high=0))`.
+
+    A missing value meets no condition.
+    """
+
+    cause: Condition
+    effect: Condition
+
+    def __post_init__(self) -> None:
+        for condition in (self.cause, self.effect):
+            if not isinstance(condition, Condition):
+                reject("Implies", "made of two Conditions", repr(condition))
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        draft.rules.append(rules.Implies(self.cause.cells(draft), self.effect.cells(draft)))
 
 
 def as_constraints(constraints: Any) -> tuple[Constraint, ...]:
@@ -116,5 +281,11 @@ def as_constraints(constraints: Any) -> tuple[Constraint, ...]:
     several = tuple(constraints) if is_several else (constraints,)
     for constraint in several:
         if not isinstance(constraint, Constraint):
-            reject("constraints", "Fixed, Range, Increasing or Decreasing", repr(constraint))
+            allowed = "Fixed, Range, OneOf, Increasing, Decreasing, AtMost, Linear, Implies, Together or MayBeMissing"
+            reject("constraints", allowed, repr(constraint))
     return several
+
+
+def _shown(labels: tuple[Any, ...]) -> str:
+    shown = ", ".join(map(str, labels[:8]))
+    return shown if len(labels) <= 8 else f"{shown} and {len(labels) - 8} more"

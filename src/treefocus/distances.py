@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -296,6 +296,17 @@ NAMED: dict[str, Distance] = {
     "cosine": Cosine(),
     "mahalanobis": Mahalanobis(),
 }
+
+
+def weighted(distance: Distance, weights: Floats) -> Distance:
+    """The distance with a change in each column counted so many times."""
+    if isinstance(distance, Sum):
+        return Sum(tuple((factor, weighted(part, weights)) for factor, part in distance.parts))
+    if not is_dataclass(distance) or not hasattr(distance, "weights"):
+        reject("weights", "given with a distance that has some", type(distance).__name__)
+    own = getattr(distance, "weights", None)
+    changed: Distance = replace(distance, weights=weights if own is None else weights * np.asarray(own, np.float64))
+    return changed
 
 
 def as_distance(distance: Any) -> Distance:

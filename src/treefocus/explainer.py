@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
@@ -15,10 +15,11 @@ import numpy as np
 from treefocus import kernels
 from treefocus.adapters import translate
 from treefocus.adapters.trust import trusted
+from treefocus.allowed import dry_run
 from treefocus.categories import Labels
 from treefocus.coding import Coding
 from treefocus.constraints import Constraint, as_constraints
-from treefocus.distances import Distance, as_distance
+from treefocus.distances import Distance, as_distance, weighted
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
 from treefocus.folding import FoldedTable, Folding
@@ -30,6 +31,7 @@ from treefocus.question import Question
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema, fitted_to, schema_of
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
+from treefocus.search.base import solved
 from treefocus.search.plausible import Plausible
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
 from treefocus.tables import Table, as_table
@@ -47,6 +49,8 @@ class Explainer:
     "range" of the data (default), "std", "mad", None for the values as they are, or an array. bounds: (low, high)
     domain of the answers, default the range of the data. schema: names, kinds and units of the columns.
     plausibility: `LocalOutlierFactor(limit=1.5)` or `IsolationScore(limit=0.6)` allow only answers like the data.
+    domain of the answers, default the range of the data. schema: names, kinds and units of the columns. weights: by
+    column, how many times a change there counts.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Explainer:
         bounds: Any = None,
         schema: Schema | None = None,
         plausibility: Measure | None = None,
+        weights: Mapping[str | int, float] | None = None,
     ) -> None:
         source = trusted(translate(model))
         self._folding = Folding.of(schema, source.forest)
@@ -71,12 +76,13 @@ class Explainer:
         self.schema, self._names = self._named(schema, table)
         known = None if table is None else self._known(table)
         self.space = Space.of(known, scale, bounds, n_features)
-        self.distance = as_distance(distance).fitted(n_features, None if known is None else self.space.to_z(known))
+        measured = as_distance(distance)
+        if weights is not None:
+            measured = weighted(measured, _by_column(weights, self.schema))
+        self.distance = measured.fitted(n_features, None if known is None else self.space.to_z(known))
         self.distance_name = distance if isinstance(distance, str) else type(distance).__name__
         self.constraints = as_constraints(constraints)
-        no_rows = np.empty((0, n_features))
-        for constraint in self.constraints:  # a column that does not exist is reported here, not at the first row
-            constraint.narrow(no_rows, no_rows, no_rows, self.schema)
+        dry_run(self.constraints, self.schema, self.forest)  # a column that does not exist is reported here
         self._integer = np.array([feature.kind == "integer" for feature in self.schema.features])
         if table is not None:
             self._integer |= table.grain == INTEGER
@@ -122,7 +128,7 @@ class Explainer:
             part = problem.subset(is_open)
             with _bar(progress, is_open.size) as report:
                 run = Run(seed=seed, n_jobs=n_jobs, time_limit=time_limit, progress=report)
-                found = chosen.solve(part, run)
+                found = solved(chosen, part, run)
             ways = ways_out(part, found, chosen, run, int(n)) if n > 1 else [found]
             outcome, *others = (one.replaced(is_open, way) for one, way in zip((outcome, *others), ways, strict=True))
         seconds = time.perf_counter() - began
@@ -290,9 +296,19 @@ class Explainer:
 
 def explain(model: Any, X: Any, data: Any = None, **options: Any) -> Explanations:
     """Explain rows in one call: the options of `Explainer` and `Explainer.explain` together."""
-    own = ("distance", "constraints", "scale", "bounds", "schema", "plausibility")
+    own = ("distance", "constraints", "scale", "bounds", "schema", "plausibility", "weights")
     building = {name: options.pop(name) for name in own if name in options}
     return Explainer(model, data, **building).explain(X, **options)
+
+
+def _by_column(weights: Mapping[str | int, float], schema: Schema) -> Floats:
+    """(n_features,) the weights, 1 for a column without one."""
+    all_weights = np.ones(len(schema))
+    for name, weight in weights.items():
+        if not (isinstance(weight, Real) and np.isfinite(float(weight)) and float(weight) > 0):
+            reject(f"weights[{name!r}]", "a finite number above 0", repr(weight))
+        all_weights[schema.index(name)] = float(weight)
+    return all_weights
 
 
 def _checked(table: Table, parameter: str, n_features: int, wanted: tuple[str, ...] | None) -> Table:

@@ -5,7 +5,7 @@ Valid always means the hard forest, never the soft one. This is the only place t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,122 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
-from treefocus.choices import choices_of
+from treefocus.allowed import allowed
 from treefocus.constraints import Constraint
 from treefocus.distances import Distance
-from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Bools, Floats, Forest, Ints
 from treefocus.kernels.inputs import Batch
-from treefocus.schema import Schema, snapped_down
+from treefocus.schema import Schema
+from treefocus.space import Space
 from treefocus.targets import put, variant
 
-SCALES = ("range", "std", "mad")
-
-
-@dataclass(frozen=True, eq=False)
-class Space:
-    """Where distance is measured, z = (x - offset) / scale, and the domain answers stay in, in the user's units."""
-
-    offset: Floats  # (n_features,)
-    scale: Floats  # (n_features,)
-    low: Floats  # (n_features,)
-    high: Floats  # (n_features,)
-    typical: Floats | None = None  # (n_features,) what stands for an unknown value, where there is data
-
-    @classmethod
-    def of(cls, data: Floats | None, scale: Any, bounds: Any, n_features: int) -> Space:
-        """From `scale` ("range", "std", "mad", None or an array) and `bounds` ((low, high) or None), by the data."""
-        low, high = _bounds(bounds, data, n_features)
-        typical = None if data is None else np.clip(np.nanmedian(data, axis=0), low, high)
-        if scale is None:
-            return cls(np.zeros(n_features), np.ones(n_features), low, high, typical)
-        if not isinstance(scale, str):
-            try:
-                sizes = np.broadcast_to(np.asarray(scale, np.float64), (n_features,)).copy()
-            except (TypeError, ValueError):
-                reject("scale", f"a number, or one a feature ({n_features})", repr(scale))
-            bad = sizes[~(np.isfinite(sizes) & (sizes > 0))]
-            if bad.size:
-                reject("scale", "finite numbers above 0", bad[0])
-            return cls(np.zeros(n_features), sizes, low, high, typical)
-        if scale not in SCALES:
-            reject("scale", f"one of {SCALES}, None or an array", repr(scale))
-        if data is None:
-            raise InvalidInput(f"scale={scale!r} needs data=; without data give scale=None or an array.")
-        centre, size = _spread(data, scale)
-        return cls(centre, np.where(size > 0, size, 1.0), low, high, typical)
-
-    def to_z(self, values: Floats) -> Floats:
-        """The values in the space in which distance is measured."""
-        return (values - self.offset) / self.scale
-
-
-def _spread(data: Floats, scale: str) -> tuple[Floats, Floats]:
-    if scale == "range":
-        low = np.nanmin(data, axis=0)
-        return low, np.nanmax(data, axis=0) - low
-    deviation = np.nanstd(data, axis=0)
-    if scale == "std":
-        return np.nanmean(data, axis=0), deviation
-    median = np.nanmedian(data, axis=0)
-    spread = np.nanmedian(np.abs(data - median), axis=0)
-    return median, np.where(spread > 0, spread, deviation)
-
-
-def _bounds(bounds: Any, data: Floats | None, n_features: int) -> tuple[Floats, Floats]:
-    if bounds is None:
-        if data is None:
-            return np.full(n_features, -np.inf), np.full(n_features, np.inf)
-        return np.nanmin(data, axis=0), np.nanmax(data, axis=0)
-    try:
-        low, high = (np.broadcast_to(np.asarray(side, np.float64), (n_features,)).copy() for side in bounds)
-    except (TypeError, ValueError):
-        reject("bounds", f"(low, high), each a number or one a feature ({n_features})", repr(bounds))
-    if not (low <= high).all():
-        reject("bounds", "a low below its high for every feature", f"{low} and {high}")
-    return low, high
-
-
-def _openness(
-    forest: Forest, rows: Floats, constraints: Sequence[Constraint], schema: Schema, distance: Distance
-) -> tuple[Bools, Bools, Bools]:
-    """(n_features,) which columns hold categories, which may become missing, and in which missing is a choice."""
-    is_category = np.zeros(forest.n_features, bool)
-    if forest.categories is not None:
-        is_category = forest.categories.is_categorical
-    may_be_missing = np.zeros(forest.n_features, bool)
-    for constraint in constraints:
-        constraint.allow_missing(may_be_missing, schema)
-    if may_be_missing.any() and not forest.takes_missing:
-        raise InvalidInput(f"A {forest.source} does not take missing values, so that none may become missing.")
-    if distance.norms is None:
-        if may_be_missing.any():
-            raise InvalidInput(f"MayBeMissing needs a distance that is a sum over columns, {distance!r} is not.")
-        return is_category, may_be_missing, is_category  # what is missing cannot be measured, and stays
-    return is_category, may_be_missing, may_be_missing | (np.isnan(rows).any(axis=0) & forest.takes_missing)
-
-
-def _boxes(
-    rows: Floats,
-    space: Space,
-    constraints: Sequence[Constraint],
-    schema: Schema,
-    grain: NDArray[np.int8],
-    is_category: Bools,
-    is_open: Bools,
-) -> tuple[Floats, Floats]:
-    """(n_rows, n_features) the box of every row, NaN where a value is missing and stays so."""
-    known = np.where(np.isnan(rows), np.where(is_open, space.low, 0.0), rows)
-    space_low, space_high = np.where(is_category, -np.inf, space.low), np.where(is_category, np.inf, space.high)
-    is_frozen = np.isnan(rows) & ~is_open
-    low = np.where(is_frozen, np.nan, np.minimum(space_low, known))
-    high = np.where(is_frozen, np.nan, np.maximum(space_high, np.where(np.isnan(rows), space_high, known)))
-    with np.errstate(invalid="ignore"):
-        for constraint in constraints:
-            constraint.narrow(rows, low, high, schema)
-        low = np.where(low == rows, low, -snapped_down(-low, grain))
-        high = np.where(high == rows, high, snapped_down(high, grain))
-    return low, high
+__all__ = ["Examples", "Problem", "Space"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,23 +74,16 @@ class Problem:
         A missing value may stay or become known, and a known one may become missing where a constraint allows it.
         `examples`: training rows.
         """
-        model = forest
-        forest, targets = put(target, forest, len(rows))
-        is_category, may_be_missing, is_open = _openness(forest, rows, constraints, schema, distance)
-        if (is_open & ~is_category).any():
-            forest = variant(forest, missing_is_choice=is_open & ~is_category)
-        low, high = _boxes(rows, space, constraints, schema, grain, is_category, is_open)
-        choices = choices_of(
-            forest, rows, low, high, scale=space.scale, grain=grain, may_be_missing=may_be_missing,
-            typical=space.typical if space.typical is not None else np.zeros(forest.n_features),
-            is_kept=distance.norms is None,
-        )  # fmt: skip
+        asked, targets = put(target, forest, len(rows))
+        may = allowed(asked, rows, space=space, distance=distance, constraints=constraints, schema=schema, grain=grain)
         with np.errstate(invalid="ignore"):
-            first = np.where(np.isnan(rows), np.nan, np.clip(rows, low, np.maximum(low, high)))
-        first = np.where(is_category, rows, first)
-        origin = kernels.predict(forest, rows)
-        batch = Batch(rows, low, high, space.offset, space.scale, grain, origin, targets, first, choices)
-        return cls(forest, batch, distance, model, None if examples is None else Examples.of(forest, examples))
+            first = np.where(np.isnan(rows), np.nan, np.clip(rows, may.low, np.maximum(may.low, may.high)))
+        batch = Batch(
+            rows, may.low, may.high, space.offset, space.scale, may.grain, kernels.predict(may.forest, rows), targets,
+            np.where(may.is_category, rows, first), may.choices, may.lists, may.rules,
+        )  # fmt: skip
+        batch = replace(batch, first=batch.snapped(batch.first))
+        return cls(may.forest, batch, distance, forest, None if examples is None else Examples.of(may.forest, examples))
 
     def __len__(self) -> int:
         return len(self.batch.rows)
@@ -218,7 +105,13 @@ class Problem:
     def is_valid(self, points: Floats) -> Bools:
         """(n_rows,) whether each point gets the wanted answer from the hard forest and obeys every constraint."""
         flips = self.batch.is_flipped(kernels.predict(self.forest, points))
-        return np.asarray(flips & self.batch.is_allowed(points) & self.batch.is_on_grain(points))
+        return np.asarray(flips & self.obeys(points))
+
+    def obeys(self, points: Floats) -> Bools:
+        """(n_rows,) whether each point obeys every constraint."""
+        batch = self.batch
+        obeyed = batch.is_allowed(points) & batch.is_on_grain(points)
+        return np.asarray(obeyed & batch.rules.hold(self.forest, kernels.grid_of(self.forest), batch.rows, points))
 
     def distance_to(self, points: Floats) -> Floats:
         """(n_rows,) what each point costs."""
@@ -230,6 +123,31 @@ class Problem:
             start, reached = batch.start, batch.to_z(points)
             start[:, batch.choices.column] = reached[:, batch.choices.column] = np.nan  # kept as they are
             return self.distance.value(start, reached)
+
+    def parts(self) -> Iterator[tuple[NDArray[np.intp], Problem]]:
+        """The problem, row numbers and question, once for each set of columns in which rows can be missing a value.
+
+        So that an answer depends on its row alone, and rows without missing values are searched as plain numbers.
+        """
+        choices = self.batch.choices
+        if self.forest.missing_is_choice is None:
+            yield np.arange(len(self)), self
+            return
+        pattern = choices.may_be_missing & ~choices.is_category
+        patterns, which = np.unique(pattern, axis=0, return_inverse=True)
+        for number, own in enumerate(patterns):
+            rows = np.flatnonzero(np.asarray(which).reshape(-1) == number)
+            yield rows, self.subset(rows).with_missing_choices(own)
+
+    def with_missing_choices(self, kept: Bools) -> Problem:
+        """The same where missing is a choice in fewer of the choices' columns; in the others it stays as it is."""
+        choices = self.batch.choices
+        mask = np.zeros(self.forest.n_features, bool)
+        mask[choices.column[kept & ~choices.is_category]] = True
+        forest = variant(self.forest, missing_is_choice=mask if mask.any() else None)
+        batch = replace(self.batch, choices=choices.only(kept | choices.is_category))
+        examples = None if self.examples is None else Examples.of(forest, self.examples.rows)
+        return replace(self, forest=forest, batch=batch, examples=examples)
 
     def subset(self, chosen: NDArray[np.intp]) -> Problem:
         """The same question for some of the rows."""

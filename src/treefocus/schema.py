@@ -22,7 +22,7 @@ from treefocus.grid import floor_to
 from treefocus.guesses import guess
 from treefocus.located import Located, read_yaml, write_yaml
 
-ANY_FLOAT, FLOAT32, INTEGER = 0, 1, 2  # grains: which values a column can hold
+ANY_FLOAT, FLOAT32, INTEGER, LISTED = 0, 1, 2, 3  # grains: which values a column can hold
 FORMAT = "treefocus-schema-1"
 
 

@@ -5,6 +5,7 @@ Types are checked here; whether a value makes sense is for the library to say, i
 
 from __future__ import annotations
 
+import math
 from math import isfinite
 from typing import Annotated, Any, Literal
 
@@ -51,8 +52,8 @@ class InRange(_Body):
 
     def to_constraint(self) -> Constraint:
         """The library's own object."""
-        sides = {"low": self.low, "high": self.high}
-        return Range(self.column, **{side: value for side, value in sides.items() if value is not None})
+        low, high = -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
+        return Range(self.column, low, high)
 
 
 class RowsBody(_Body):

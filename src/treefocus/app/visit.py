@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -96,8 +97,8 @@ class Visit:
                 constraints.append(kind(*own))
         for name, rule in zip(names, self.rules, strict=True):
             if rule.low is not None or rule.high is not None:
-                sides = {"low": rule.low, "high": rule.high}
-                constraints.append(Range(name, **{side: value for side, value in sides.items() if value is not None}))
+                low, high = -math.inf if rule.low is None else rule.low, math.inf if rule.high is None else rule.high
+                constraints.append(Range(name, low, high))
         constraints += [one for one in self.service.asked.constraints if not isinstance(one, (*_KINDS.values(), Range))]
         return replace(
             self.service.asked, constraints=tuple(constraints), target=self.target, distance=self.distance,

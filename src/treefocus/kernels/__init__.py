@@ -19,6 +19,7 @@ from treefocus.grid import Grid
 from treefocus.kernels import _core
 from treefocus.kernels.inputs import Batch, CompiledDistance, Descent, Int8s, Metric, Norms, SoftForest
 from treefocus.kernels.reference import decide
+from treefocus.kernels.rules import AtMost, Linear, Rules, Together
 
 __all__ = [
     "BOUNDED", "INFEASIBLE", "NOTHING", "OPTIMAL", "Proofs", "compiled", "decide", "descend", "exact", "grid_of",
@@ -136,7 +137,7 @@ def descend(
     _core.descend(
         compiled(forest), soft.threshold, soft.value, soft.n_trees, soft.sigma, soft.tau, soft.use_softmax,
         int(distance.metric), distance.weight, distance.inverse, descent.beta, descent.alpha, descent.iterations,
-        descent.gradient_scale, _held(batch), best, best_distance, trace, n_threads(n_jobs), progress,
+        descent.gradient_scale, _held(forest, batch), best, best_distance, trace, n_threads(n_jobs), progress,
     )  # fmt: skip
     return best, best_distance
 
@@ -186,7 +187,7 @@ def exact(
         _core.exact(
             compiled(forest), grid.low, grid.high, norms,
             int(coupled.metric), coupled.weight, coupled.inverse, seconds, node_limit, memory,
-            _held(batch), points, distances, bound, proof, boxes, n_threads(n_jobs), progress,
+            _held(forest, batch), points, distances, bound, proof, boxes, n_threads(n_jobs), progress,
         )  # fmt: skip
     except KeyboardInterrupt:  # what is done is kept
         is_interrupted = True
@@ -200,18 +201,37 @@ def polish(
     points = points.copy()
     grid = grid_of(forest)
     _core.polish(
-        compiled(forest), grid.low, grid.high, norms.weights, _held(batch), with_trades, points,
+        compiled(forest), grid.low, grid.high, norms.weights, _held(forest, batch), with_trades, points,
         n_threads(n_jobs), None,
     )  # fmt: skip
     return points
 
 
-def _held(batch: Batch) -> _core.Batch:
+def _held(forest: Forest, batch: Batch) -> _core.Batch:
     """The batch as the core holds it."""
+    lists = batch.lists
     return _core.Batch(
         batch.rows, batch.low, batch.high, batch.offset, batch.scale, batch.grain, batch.origin, batch.target,
-        batch.first, batch.choices.value, batch.choices.delta,
+        batch.first, batch.choices.value, batch.choices.delta, lists.start, lists.value,
+        lists.is_strict.view(np.uint8), _held_rules(batch.rules, grid_of(forest)),
     )  # fmt: skip
+
+
+def _held_rules(rules: Rules, grid: Grid) -> _core.Rules | None:
+    """The rules as the core holds them; None if there are none."""
+    if not rules.all:
+        return None
+    held = _core.Rules()
+    for rule in rules.all:
+        if isinstance(rule, AtMost):
+            held.add_at_most(rule.columns, rule.n)
+        elif isinstance(rule, Together):
+            held.add_together(rule.columns)
+        elif isinstance(rule, Linear):
+            held.add_linear(rule.columns, rule.coefficient, rule.bound)
+        else:
+            held.add_implies(rule.cause.column, *rule.cause.on(grid), rule.effect.column, *rule.effect.on(grid))
+    return held
 
 
 def _floats(values: Floats) -> NDArray[np.float64]:

@@ -34,6 +34,23 @@ class Forest:
         has_float32_sum: bool,
     ) -> None: ...
 
+class Rules:
+    def __init__(self) -> None: ...
+    def add_at_most(self, features: _Array, n: int) -> None: ...
+    def add_together(self, features: _Array) -> None: ...
+    def add_linear(self, features: _Array, coefficient: _Array, bound: float) -> None: ...
+    def add_implies(
+        self,
+        cause: int,
+        cause_low: int,
+        cause_high: int,
+        cause_cells: _Array,
+        effect: int,
+        effect_low: int,
+        effect_high: int,
+        effect_cells: _Array,
+    ) -> None: ...
+
 class Batch:
     def __init__(
         self,
@@ -48,6 +65,10 @@ class Batch:
         first: _Array,
         set_value: _Array,
         set_delta: _Array,
+        list_start: _Array,
+        list_value: _Array,
+        is_strict: _Array,
+        rules: Rules | None,
     ) -> None: ...
 
 def hard_scores(forest: Forest, rows: _Array, scores: _Array, n_threads: int) -> None: ...

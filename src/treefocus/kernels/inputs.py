@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.forest import Floats, Ints
-from treefocus.schema import FLOAT32, INTEGER
+from treefocus.kernels.rules import Rules
+from treefocus.schema import FLOAT32, INTEGER, LISTED
 
 Int8s = NDArray[np.int8]
 
@@ -106,9 +107,49 @@ class Choices:
         is_closed = np.repeat(is_kept[:, self.column], np.diff(self.start), axis=1) & (self.delta > 0)
         return replace(self, delta=np.where(is_closed, np.inf, self.delta))
 
+    @property
+    def may_be_missing(self) -> NDArray[np.bool_]:
+        """(n_rows, n_columns) whether a missing value is one of the choices."""
+        return np.isfinite(self.delta[:, self.start[1:] - 1])
+
+    def only(self, columns: NDArray[np.bool_]) -> Choices:
+        """The same for some of the columns, (n_columns,)."""
+        cells = np.repeat(columns, np.diff(self.start))
+        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[columns])]).astype(np.intp)
+        value, delta = (np.ascontiguousarray(table[:, cells]) for table in (self.value, self.delta))
+        return Choices(self.column[columns], self.is_category[columns], start, value, delta)
+
     def subset(self, chosen: NDArray[np.intp]) -> Choices:
         """The same for some of the rows."""
         return replace(self, value=self.value[chosen], delta=self.delta[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Columns of grain LISTED and the values they can hold."""
+
+    start: Ints  # (n_features + 1,) where a column's values begin
+    value: Floats  # (n_values,) ascending within a column
+    is_strict: NDArray[np.bool_]  # (n_features,) a row's own value counts only if it is listed
+
+    @classmethod
+    def none(cls, n_features: int) -> Lists:
+        """For batches without."""
+        return cls(np.zeros(n_features + 1, np.int32), np.empty(0), np.zeros(n_features, bool))
+
+    def of(self, column: int) -> Floats:
+        """A column's values."""
+        return self.value[self.start[column] : self.start[column + 1]]
+
+    def nearest(self, column: int, values: Floats, low: Floats, high: Floats) -> Floats:
+        """The listed value nearest to each, between low and high; a missing value stays missing."""
+        own = self.of(column)
+        inside = np.clip(values, low, high)
+        above = np.searchsorted(own, inside, side="left")
+        up, down = np.append(own, np.inf)[above], np.append(-np.inf, own)[np.searchsorted(own, inside, side="right")]
+        up, down = np.where(up > high, np.inf, up), np.where(down < low, -np.inf, down)
+        found = np.where(inside - down <= up - inside, down, up)
+        return np.where(np.isfinite(found), found, inside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +166,8 @@ class Batch:
     target: Ints  # (n_rows,) the class to reach, -1 for any other
     first: Floats  # (n_rows, n_features) where to start
     choices: Choices
+    lists: Lists
+    rules: Rules
 
     def is_flipped(self, predicted: Ints) -> NDArray[np.bool_]:
         """(n_rows,) whether these predictions are what is asked for."""
@@ -140,7 +183,10 @@ class Batch:
 
     def is_on_grain(self, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether every changed value is one that its column can hold."""
-        return np.asarray(((self.snapped(points) == points) | np.isnan(points)).all(axis=1))
+        fits = (self.snapped(points) == points) | np.isnan(points)
+        for column in np.flatnonzero(self.lists.is_strict).tolist():
+            fits[:, column] &= np.isin(points[:, column], self.lists.of(column)) | np.isnan(points[:, column])
+        return np.asarray(fits.all(axis=1))
 
     def changes(self, points: Floats) -> Floats:
         """(n_rows, n_features) how far each value moved, in the space in which distance is measured, with its sign.
@@ -177,7 +223,12 @@ class Batch:
         with np.errstate(over="ignore"):
             on_grain = np.where(self.grain == FLOAT32, points.astype(np.float32).astype(np.float64), points)
         on_grain = np.where(self.grain == INTEGER, np.rint(points), on_grain)
+        for column in np.flatnonzero(self.grain == LISTED).tolist():
+            on_grain[..., column] = self.lists.nearest(
+                column, points[..., column], self.low[..., column], self.high[..., column]
+            )
         kept = points == self.rows
+        kept &= ~self.lists.is_strict | np.isnan(points)
         kept[..., self.choices.column] |= self.choices.is_category
         return np.where(kept, points, np.clip(on_grain, self.low, self.high))
 
@@ -193,4 +244,5 @@ class Batch:
         return Batch(
             self.rows[chosen], self.low[chosen], self.high[chosen], self.offset, self.scale, self.grain,
             self.origin[chosen], self.target[chosen], self.first[chosen], self.choices.subset(chosen),
+            self.lists, self.rules,
         )  # fmt: skip

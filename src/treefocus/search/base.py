@@ -130,6 +130,26 @@ class Strategy(ABC):
         """Answer the problem, every row of it."""
 
 
+def solved(strategy: Strategy, problem: Problem, run: Run) -> Outcome:
+    """The problem, solved part by part (see `Problem.parts`)."""
+    whole = Outcome.of_points(problem, np.full_like(problem.batch.rows, np.nan))
+    n_done = 0
+    for rows, part in problem.parts():
+        if len(rows) == len(problem):
+            return strategy.solve(part, run)
+        report = None if run.progress is None else _shifted(run.progress, n_done)
+        found = strategy.solve(part, replace(run, progress=report))
+        whole.points[rows], whole.distance[rows] = found.points, found.distance
+        whole.lower_bound[rows], whole.status[rows] = found.lower_bound, found.status
+        whole = replace(whole, history=found.history, limits=found.limits)
+        n_done += len(rows)
+    return whole
+
+
+def _shifted(progress: Progress, n_before: int) -> Progress:
+    return lambda done: progress(n_before + done)
+
+
 @dataclass
 class Incumbent:
     """The best valid point of every row so far."""

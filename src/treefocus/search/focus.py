@@ -24,6 +24,7 @@ from treefocus.problem import Problem
 from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive, check_whole
 from treefocus.search.examples import nearest_examples
 from treefocus.search.polish import polished
+from treefocus.targets import variant
 
 Leaf = Literal["distribution", "vote"]
 
@@ -93,13 +94,17 @@ class Focus(Strategy):
             incumbent.offer(self._descend(part, batch, quiet, None), left)
 
     def _descend(self, problem: Problem, batch: Batch, run: Run, trace: Floats | None) -> Floats:
-        soft = self.soft_forest(problem.forest, batch)
+        forest = problem.forest
+        if forest.missing_is_choice is not None:  # numbers move, and what is missing stays
+            forest = variant(forest, missing_is_choice=None)
+            batch = replace(batch, choices=batch.choices.only(batch.choices.is_category))
+        soft = self.soft_forest(forest, batch)
         gradient_scale = 1.0 / max(len(problem), 1) if self.batch_mean else 1.0
         descent = Descent(float(self.beta), float(self.alpha), int(self.iterations), gradient_scale)
         compiled = problem.distance.compiled
         if compiled is not None:
             return kernels.descend(
-                problem.forest,
+                forest,
                 soft,
                 compiled,
                 descent,
@@ -109,7 +114,7 @@ class Focus(Strategy):
                 progress=run.progress,
             )[0]
         return reference.descend(
-            problem.forest, soft, problem.distance, descent, batch,
+            forest, soft, problem.distance, descent, batch,
             trace=trace, soft_loss=kernels.soft_loss, predict=kernels.predict,
         )[0]  # fmt: skip
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from treefocus.forest import Floats
 from treefocus.problem import Problem
-from treefocus.search.base import Limits, Outcome, Run, Status, Strategy
+from treefocus.search.base import Limits, Outcome, Run, Status, Strategy, solved
 
 Columns = frozenset[int]
 NO_OTHER_WAY = "no other change leaves a feature of each way before it as it is, which is proven"
@@ -134,7 +134,9 @@ def _solved(problem: Problem, asked: list[tuple[_Row, Columns]], strategy: Strat
     limit = run.time_limit if run.time_limit is not None else getattr(strategy, "time_limit", None)
     if limit is not None:
         limit /= np.bincount(numbers).max()
-    return result.replaced(chosen, strategy.solve(batch.subset(chosen), replace(run, time_limit=limit, progress=None)))
+    return result.replaced(
+        chosen, solved(strategy, batch.subset(chosen), replace(run, time_limit=limit, progress=None))
+    )
 
 
 def _part(kept: Columns, found: Outcome, k: int) -> _Part:

@@ -1,0 +1,224 @@
+"""What the answer to each row may be: the constraints, written into boxes, lists, choices and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.choices import choices_of
+from treefocus.constraints import Constraint, Draft
+from treefocus.distances import Distance
+from treefocus.errors import InvalidInput, reject
+from treefocus.forest import Bools, Floats, Forest
+from treefocus.grid import floor_to
+from treefocus.kernels.inputs import Choices, Int8s, Lists
+from treefocus.kernels.rules import Cells, Implies, Linear, Rules
+from treefocus.schema import LISTED, Schema, snapped_down
+from treefocus.space import Space
+from treefocus.targets import variant
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """The parts of a batch that say what is allowed, and the forest on whose cells they are written."""
+
+    forest: Forest
+    low: Floats  # (n_rows, n_features)
+    high: Floats  # (n_rows, n_features)
+    grain: Int8s  # (n_features,)
+    choices: Choices
+    lists: Lists
+    rules: Rules
+    is_category: Bools  # (n_features,)
+
+
+def dry_run(constraints: Sequence[Constraint], schema: Schema, forest: Forest) -> Draft:
+    """The constraints without rows: what does not depend on them, and an error for a column that does not exist."""
+    nothing = np.empty((0, forest.n_features))
+    labels = None if forest.categories is None else forest.categories.labels
+    draft = Draft.of(nothing, nothing, nothing, schema, labels)
+    for constraint in constraints:
+        constraint.apply(draft)
+    return draft
+
+
+def allowed(
+    forest: Forest,
+    rows: Floats,
+    *,
+    space: Space,
+    distance: Distance,
+    constraints: Sequence[Constraint],
+    schema: Schema,
+    grain: Int8s,
+) -> Allowed:
+    """What the answers to these rows may be. Under a distance that couples columns, what is no number stays."""
+    general = dry_run(constraints, schema, forest)
+    is_category = np.array([own is not None for own in general.labels], bool)
+    is_open = _open_columns(general, forest, rows, distance)
+    space = _with_domains(space, schema, is_category)
+    rules = Rules(tuple(general.rules))
+    forest = with_cuts(forest, rules)
+    if (is_open & ~is_category).any():
+        forest = variant(forest, missing_is_choice=is_open & ~is_category)
+    listed = _listed(general, schema, space, is_category)
+    grain = grain.copy()
+    grain[list(listed)] = LISTED
+    low, high = _boxes(rows, space, constraints, general, grain, is_category, is_open)
+    choices = choices_of(
+        forest, rows, low, high, scale=space.scale, grain=grain, may_be_missing=general.may_be_missing,
+        typical=space.typical if space.typical is not None else np.zeros(forest.n_features),
+        is_kept=distance.norms is None, is_listed=general.named, domain=_domains(general, is_category),
+    )  # fmt: skip
+    lists = _as_lists(listed, general, forest.n_features)
+    return Allowed(forest, low, high, grain, choices, lists, rules, is_category)
+
+
+def _with_domains(space: Space, schema: Schema, is_category: Bools) -> Space:
+    """The space with the domains that the schema names, where it does."""
+    numbers = [(j, feature) for j, feature in enumerate(schema.features) if not is_category[j]]
+    low, high = space.low.copy(), space.high.copy()
+    for j, feature in numbers:
+        low[j] = low[j] if feature.low is None else feature.low
+        high[j] = high[j] if feature.high is None else feature.high
+    return replace(space, low=low, high=high)
+
+
+def _domains(general: Draft, is_category: Bools) -> dict[int, Bools]:
+    """Which categories the schema allows, by column, where it names some."""
+    named = {}
+    for j in np.flatnonzero(is_category).tolist():
+        feature, labels = general.schema.features[j], general.labels[j]
+        if feature.values and labels is not None:
+            named[j] = np.array([label in feature.values for label in labels], bool)
+    return named
+
+
+def _open_columns(general: Draft, forest: Forest, rows: Floats, distance: Distance) -> Bools:
+    """(n_features,) columns in which a missing value is a choice."""
+    may_be_missing = general.may_be_missing
+    is_tied = np.zeros(forest.n_features, bool)  # to other columns, or to a list
+    is_tied[list(general.listed)] = True
+    for rule in general.rules:
+        if isinstance(rule, Linear):
+            is_tied[rule.columns] = True
+    if may_be_missing.any() and not forest.takes_missing:
+        raise InvalidInput(f"A {forest.source} does not take missing values, so that none may become missing.")
+    if may_be_missing.any() and distance.norms is None:
+        raise InvalidInput(f"MayBeMissing needs a distance that is a sum over columns, {distance!r} is not.")
+    if (may_be_missing & is_tied).any():
+        column = general.schema.names[int(np.flatnonzero(may_be_missing & is_tied)[0])]
+        raise InvalidInput(f"{column!r} may not become missing: OneOf or Linear asks for its value.")
+    if distance.norms is None:  # what is missing cannot be measured, and stays
+        return np.zeros(forest.n_features, bool)
+    return np.asarray((may_be_missing | (np.isnan(rows).any(axis=0) & forest.takes_missing)) & ~is_tied)
+
+
+def _boxes(
+    rows: Floats,
+    space: Space,
+    constraints: Sequence[Constraint],
+    general: Draft,
+    grain: NDArray[np.int8],
+    is_category: Bools,
+    is_open: Bools,
+) -> tuple[Floats, Floats]:
+    """(n_rows, n_features) the box of every row, NaN where a value is missing and stays so."""
+    known = np.where(np.isnan(rows), np.where(is_open, space.low, 0.0), rows)
+    space_low, space_high = np.where(is_category, -np.inf, space.low), np.where(is_category, np.inf, space.high)
+    is_frozen = np.isnan(rows) & ~is_open & ~is_category
+    low = np.where(is_frozen, np.nan, np.minimum(space_low, known))
+    high = np.where(is_frozen, np.nan, np.maximum(space_high, np.where(np.isnan(rows), space_high, known)))
+    draft = Draft.of(rows, low, high, general.schema, general.labels)
+    with np.errstate(invalid="ignore"):
+        for constraint in constraints:
+            constraint.apply(draft)
+        low = np.where(low == rows, low, -snapped_down(-low, grain))
+        high = np.where(high == rows, high, snapped_down(high, grain))
+    return low, high
+
+
+def _listed(general: Draft, schema: Schema, space: Space, is_category: Bools) -> dict[int, Floats]:
+    """Columns that hold only some numbers: those a constraint lists, and those of the schema's steps and values."""
+    listed = dict(general.listed)
+    for j, feature in enumerate(schema.features):
+        if is_category[j]:
+            continue
+        if feature.values and all(isinstance(value, Real) for value in feature.values):
+            own = np.unique(np.array(feature.values, np.float64))
+        elif feature.step:
+            own = _steps(float(feature.step), float(feature.low or 0.0), space.low[j], space.high[j], feature.name)
+        else:
+            continue
+        listed[j] = np.intersect1d(own, listed[j]) if j in listed else own
+    return listed
+
+
+def _steps(step: float, begin: float, low: float, high: float, name: str) -> Floats:
+    if not (np.isfinite(low) and np.isfinite(high) and (high - low) / step < 1e6):
+        reject(f"The domain of {name!r}", "finite and of fewer than a million steps", f"{low} to {high}")
+    first, last = np.ceil((low - begin) / step - 1e-9), np.floor((high - begin) / step + 1e-9)
+    return begin + np.arange(first, last + 1) * step
+
+
+def _as_lists(listed: dict[int, Floats], general: Draft, n_features: int) -> Lists:
+    sizes = [len(listed.get(j, ())) for j in range(n_features)]
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    value = np.concatenate([*(listed[j] for j in sorted(listed)), np.empty(0)])
+    is_strict = np.zeros(n_features, bool)
+    is_strict[list(general.listed)] = True
+    return Lists(start, value, is_strict)
+
+
+def with_cuts(forest: Forest, rules: Rules) -> Forest:
+    """The forest with trees that add nothing and split where a rule's conditions begin and end.
+
+    On its cells every condition is wholly true or wholly false.
+    """
+    cuts = [cut for rule in rules.all if isinstance(rule, Implies) for cut in _cuts_of(rule, forest)]
+    if not cuts:
+        return forest
+    column, threshold = np.array([f for f, _ in cuts], np.int32), np.array([t for _, t in cuts])
+    n, first = len(cuts), len(forest.feature)
+    root = first + 3 * np.arange(n)
+    leaves = np.zeros((2 * n, forest.n_outputs))
+    extra = None if forest.tree_weight is None else np.concatenate([forest.tree_weight, np.zeros(n)])
+    no_leaf = forest.leaf_distribution
+
+    def appended(own: NDArray[np.generic], at_root: NDArray[np.generic], at_leaf: float) -> NDArray[np.generic]:
+        block = np.full((n, 3), at_leaf)
+        block[:, 0] = at_root
+        return np.concatenate([own, block.ravel().astype(own.dtype)])
+
+    return variant(
+        forest,
+        feature=appended(forest.feature, column, -1),
+        threshold=appended(forest.threshold, threshold, 0.0),
+        left=appended(forest.left, root + 1, -1),
+        right=appended(forest.right, root + 2, -1),
+        default_left=appended(forest.default_left, np.zeros(n), 0.0),
+        tree_start=np.concatenate([forest.tree_start, root[1:], [first + 3 * n]]),
+        leaf_value=np.concatenate([forest.leaf_value, leaves]),
+        tree_weight=extra,
+        leaf_distribution=None if no_leaf is None else np.concatenate([no_leaf, leaves]),
+        categories=None
+        if forest.categories is None
+        else replace(
+            forest.categories, set_of_node=np.concatenate([forest.categories.set_of_node, np.full(3 * n, -1)])
+        ),
+    )
+
+
+def _cuts_of(rule: Implies, forest: Forest) -> list[tuple[int, float]]:
+    found = []
+    for cells in (rule.cause, rule.effect):
+        if isinstance(cells, Cells) and cells.categories is None:
+            if np.isfinite(cells.low):
+                found.append((cells.column, float(floor_to(np.nextafter(cells.low, -np.inf), forest.input_dtype))))
+            if np.isfinite(cells.high):
+                found.append((cells.column, cells.high))
+    return found
