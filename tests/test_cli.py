@@ -291,6 +291,13 @@ def test_answers_can_be_asked_about_again(explain, files, tmp_path):
     assert "nothing has to change" in output
 
 
+def test_constraints_can_be_written_as_text(explain, tmp_path):
+    texts = ("--constraint", f"{', '.join(NAMES[1:])} fixed", "--constraint", f"{NAMES[0]} within 0%")
+    assert "6 rows:" in explain(*texts).stdout
+    explain(*texts, "-o", tmp_path / "a.csv")
+    assert {row["status"] for row in answers(tmp_path / "a.csv")} == {"INFEASIBLE"}
+
+
 def test_rows_without_an_answer_are_not_a_failure(explain, tmp_path):
     fixed = [option for name in NAMES for option in ("--fix", name)]
     explain(*fixed, "-o", tmp_path / "a.csv")
@@ -364,6 +371,7 @@ def test_bad_rows(explain, files, tmp_path):
         (("--scale", "big"), "scale must be"),
         (("--target", "maybe"), "one of approved, declined, got 'maybe'"),
         (("--fix", "agee"), "Did you mean 'age'?"),
+        (("--constraint", "age fixd"), "cannot be read"),
         (("--range", "income"), "COLUMN:LOW:HIGH"),
         (("--range", "income:1:b"), "COLUMN:LOW:HIGH"),
         (("--range", "income:5:1"), "from a low to a high"),

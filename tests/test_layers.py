@@ -27,6 +27,7 @@ LAYERS = (
     ("search", "render", "rounding", "friendly"),
     ("plausibility",),
     ("question",),
+    ("constraint_text",),
     ("constraint_words",),
     ("problem",),
     ("allowed",),

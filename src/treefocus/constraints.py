@@ -275,17 +275,6 @@ class Implies(Constraint):
         draft.rules.append(rules.Implies(self.cause.cells(draft), self.effect.cells(draft)))
 
 
-def as_constraints(constraints: Any) -> tuple[Constraint, ...]:
-    """One constraint or several, as a tuple."""
-    is_several = isinstance(constraints, Iterable) and not isinstance(constraints, str)
-    several = tuple(constraints) if is_several else (constraints,)
-    for constraint in several:
-        if not isinstance(constraint, Constraint):
-            allowed = "Fixed, Range, OneOf, Increasing, Decreasing, AtMost, Linear, Implies, Together or MayBeMissing"
-            reject("constraints", allowed, repr(constraint))
-    return several
-
-
 def _shown(labels: tuple[Any, ...]) -> str:
     shown = ", ".join(map(str, labels[:8]))
     return shown if len(labels) <= 8 else f"{shown} and {len(labels) - 8} more"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
@@ -18,7 +18,8 @@ from treefocus.adapters.trust import trusted
 from treefocus.allowed import dry_run
 from treefocus.categories import Labels
 from treefocus.coding import Coding
-from treefocus.constraints import Constraint, as_constraints
+from treefocus.constraint_text import as_constraints
+from treefocus.constraints import Constraint
 from treefocus.distances import Distance, as_distance, weighted
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations
@@ -59,7 +60,7 @@ class Explainer:
         data: Any = None,
         *,
         distance: str | Distance | Any = "euclidean",
-        constraints: Constraint | list[Constraint] | tuple[Constraint, ...] = (),
+        constraints: str | Constraint | Sequence[str | Constraint] = (),
         scale: Any = "range",
         bounds: Any = None,
         schema: Schema | None = None,

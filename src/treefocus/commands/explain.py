@@ -75,6 +75,10 @@ def explain(
             help="Where a column must end up; leave a side empty for no limit. Repeatable.",
         ),
     ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help='A constraint in words: "age fixed", "income <= 2 * salary". Repeatable.'),
+    ] = None,
     target: Annotated[
         str | None, typer.Option(metavar="CLASS", help="The class to reach; any other than the present if not given.")
     ] = None,
@@ -135,7 +139,7 @@ def explain(
     asked = Asked(model, data, train, tuple(ignore or ()), allow_pickle)
     made = {
         "distance": distance,
-        "constraints": constraints_of(fix, increasing, decreasing, range_),
+        "constraints": constraints_of(fix, increasing, decreasing, range_, constraint),
         "scale": None if scale == "none" else scale,
         "bounds": None if bounds is None else numbers_of("--bounds", bounds, bounds.split(":")),
         "schema": read_schema(schema),

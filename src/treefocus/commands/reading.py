@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.coding import Coding
+from treefocus.constraint_text import as_constraints
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Forest
@@ -45,12 +46,14 @@ def constraints_of(
     increasing: Sequence[str] | None,
     decreasing: Sequence[str] | None,
     ranges: Sequence[str] | None,
+    texts: Sequence[str] | None = None,
 ) -> list[Constraint]:
-    """The constraints behind --fix, --increasing, --decreasing and --range."""
+    """The constraints behind --fix, --increasing, --decreasing, --range and --constraint."""
     kinds: tuple[tuple[Callable[..., Constraint], Sequence[str] | None], ...] = (
         (Fixed, fix), (Increasing, increasing), (Decreasing, decreasing),
     )  # fmt: skip
-    return [kind(*names) for kind, names in kinds if names] + [_range(text) for text in ranges or ()]
+    found = [kind(*names) for kind, names in kinds if names] + [_range(text) for text in ranges or ()]
+    return [*found, *as_constraints(texts or ())]
 
 
 def _range(text: str) -> Range:
