@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from forests import SEEDS
 from questions import random_question, stump
 from treefocus import (
+    AtMost,
     Decreasing,
     Exact,
     Explainer,
@@ -22,9 +23,11 @@ from treefocus import (
     Fixed,
     Increasing,
     InvalidInput,
+    Linear,
     MayBeMissing,
     Range,
     Status,
+    Together,
 )
 from treefocus.constraints import Constraint
 from treefocus.search import Run
@@ -175,3 +178,14 @@ def test_explanations_from_a_file_cannot_be_asked() -> None:
         again[0].why_not()
     with pytest.raises(InvalidInput, match="JSON"):
         replace(again[0]).price_of_constraints()
+
+
+def test_constraints_between_columns_are_named_too() -> None:
+    found = asked(AtMost(0), Linear({"age": 1.0, "income": -1.0}, at_most=0.0))
+    why = found[0].why_not()
+    assert (
+        why.constraints == (AtMost(0), Linear({"age": 1.0, "income": -1.0}, at_most=0.0))[: len(why.constraints or ())]
+    )
+    assert "'at most 0 changes'" in why.to_text()
+    prices = asked(Together("age", "income"))[0].price_of_constraints()
+    assert prices[0].written == "age and income together"
