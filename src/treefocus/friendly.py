@@ -7,6 +7,7 @@ exact number is always a candidate, so that what comes out is never worse than v
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import product
 from numbers import Integral, Real
 
@@ -62,10 +63,10 @@ def _options(problem: Problem, point: Floats, digits: int) -> dict[int, dict[flo
 
 def _beside(value: float, digits: int, is_whole: bool) -> list[float]:
     """The two numbers of so many digits, or whole ones, on either side of a value."""
-    exponent = int(np.floor(np.log10(abs(value)))) - digits + 1
-    exponent = max(exponent, 0) if is_whole else exponent
-    below = int(np.floor(value / 10.0**exponent))
-    return [float(f"{count}e{exponent}") for count in (below, below + 1)]
+    if is_whole and abs(value) < 10**digits:
+        return [float(np.floor(value)), float(np.ceil(value))]
+    sides = (ROUND_FLOOR, ROUND_CEILING)
+    return [float(Context(digits, side).create_decimal_from_float(value)) for side in sides]
 
 
 def _best(problem: Problem, point: Floats, options: dict[int, dict[float, int]], most: float) -> Floats:

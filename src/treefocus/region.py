@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
@@ -260,7 +261,5 @@ def _inward(end: float, other: float, side: int) -> float:
     """An end in few digits, rounded towards the other one but not beyond it."""
     if not np.isfinite(end) or end == 0:
         return end
-    unit = int(np.floor(np.log10(abs(end)))) - _SHOWN + 1
-    scaled = end / 10.0**unit
-    short = float(f"{int(np.floor(scaled) if side > 0 else np.ceil(scaled))}e{unit}")
+    short = float(Context(_SHOWN, ROUND_FLOOR if side > 0 else ROUND_CEILING).create_decimal_from_float(end))
     return short if min(end, other) <= short <= max(end, other) else end
