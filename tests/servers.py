@@ -17,8 +17,11 @@ from typing import Any
 import httpx
 import uvicorn
 
+from treefocus import loans
+from treefocus.app.limits import Limits
 from treefocus.app.server import create_app
-from treefocus.app.service import Service
+from treefocus.app.service import Question, Service
+from treefocus.tables import as_table
 
 PATIENCE = 60.0  # seconds until a server that does not come up is given up on
 
@@ -40,6 +43,14 @@ def serving(service: Service, folder: Path, **options: Any) -> Iterator[httpx.Cl
         server.should_exit = True
         thread.join(PATIENCE)
         listener.close()
+
+
+def loan_service(limits: Limits) -> Service:
+    """The loan data with the live model of scikit-learn, to hold answers against."""
+    trained = loans.train()
+    asked = Question(constraints=loans.CONSTRAINTS, target="approved", time_limit=0.1)
+    rows = as_table(trained.X_test, "rows")
+    return Service(trained.model, trained.X_train, rows, schema=loans.SCHEMA, asked=asked, limits=limits)
 
 
 @contextmanager

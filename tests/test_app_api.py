@@ -16,10 +16,9 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
-from servers import serving, wait_until
+from servers import loan_service, serving, wait_until
 from treefocus import Decreasing, Explainer, Explanations, Fixed, Increasing, InvalidInput, Range, loans
 from treefocus.app import messages
-from treefocus.app.demo import demo_service
 from treefocus.app.limits import Limits, OverLimit
 from treefocus.app.problems import sentence
 from treefocus.app.service import Question, Service
@@ -32,7 +31,7 @@ LIMITS = Limits(rows_per_call=20, rows_per_job=400, seconds_per_row=5.0, body_by
 
 @pytest.fixture(scope="module")
 def service() -> Service:
-    return demo_service(LIMITS)
+    return loan_service(LIMITS)
 
 
 @pytest.fixture(scope="module")

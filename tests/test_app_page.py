@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 
 from servers import command
-from treefocus import Explanations, verify
+from treefocus import Explanations, loans, verify
 from treefocus.app.demo import demo_service
 from treefocus.app.page.picker import PAGE
 from treefocus.app.rows import find
 from treefocus.app.service import Service
+from treefocus.app.visit import Visit
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
@@ -115,7 +116,7 @@ def test_the_story_of_a_declined_applicant(visit: Any, service: Service, artefac
     choose(page, "Predicted class", "declined")
     page.get_by_label("Search rows").fill("income>40000 late_payments>=1")
     matching = find(service, "income>40000 late_payments>=1", "declined")
-    page.get_by_text(f"{len(matching)} of 1,500 rows").wait_for()
+    page.get_by_text(f"{len(matching)} of 5,000 rows").wait_for()
     rows = page.locator(".tf-rows tbody tr")
     assert rows.locator("th").all_inner_texts() == [str(i) for i in matching[:PAGE]]
     assert set(rows.locator("td:nth-child(2)").all_inner_texts()) == {"declined"}
@@ -154,6 +155,8 @@ def test_the_story_of_a_declined_applicant(visit: Any, service: Service, artefac
 
 def test_rules_hold_and_several_ways_differ(visit: Any) -> None:
     page = visit()
+    page.get_by_role("button", name="Pick row 5", exact=True).click()
+    page.get_by_text("Row 5 is predicted declined").wait_for()
     before = asked(page)
     assert "your savings" in before
     page.get_by_text("Rules: what may change").click()
@@ -228,7 +231,8 @@ def test_what_if_sliders_move_the_prediction(visit: Any, service: Service) -> No
     for _ in range(5):
         page.keyboard.press("ArrowRight")
     shown = page.locator("#trying .tf-slider").filter(has=slider).locator(".tf-value")
-    expect(shown).to_have_text("8")
+    late = Visit.begin(service).values[loans.SCHEMA.index("late_payments")]
+    expect(shown).to_have_text(f"{late + 5:.0f}")
     page.get_by_role("button", name="Ask about these values").click()
     page.get_by_text("A row of your own is predicted").first.wait_for()
     values = [float(text.replace(",", "")) for text in page.locator("#trying .tf-value").all_inner_texts()]

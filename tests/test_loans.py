@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from treefocus import Explainer, InvalidInput, loans
+from treefocus import Explainer, InvalidInput, kernels, loans
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +93,14 @@ def test_training_is_quick_and_repeatable(trained):
     again = loans.train()
     assert time.perf_counter() - began < 10  # about half a second on an idle machine
     np.testing.assert_array_equal(again.model.predict(again.X_test), trained.model.predict(trained.X_test))
+
+
+def test_the_carried_forest_is_the_trained_one(trained):
+    X, _ = loans.load()
+    forest = loans.forest()
+    said = forest.classes[kernels.predict(forest, X)]
+    assert np.mean(said == trained.model.predict(X)) > 0.99  # other versions of scikit-learn may differ a little
+    assert forest.source == "RandomForestClassifier"
 
 
 def test_the_constraints_are_kept(trained):

@@ -9,15 +9,16 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from importlib.resources import files
+from importlib.resources import as_file, files
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus.adapters import load_forest
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing
 from treefocus.errors import reject
-from treefocus.forest import Floats
+from treefocus.forest import Floats, Forest
 from treefocus.loan_schema import SCHEMA as SCHEMA
 
 SEED = 2022
@@ -128,6 +129,12 @@ def train() -> Trained:
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
     model = RandomForestClassifier(n_estimators=100, max_depth=7, random_state=0)
     return Trained(model.fit(X_train, y_train), X_train, X_test, y_train, y_test)
+
+
+def forest() -> Forest:
+    """The forest of `train()` as the package carries it, for where there is no time to train."""
+    with as_file(files("treefocus").joinpath("data/loans-forest.json.gz")) as path:
+        return load_forest(path)
 
 
 class _Draws:
