@@ -1,6 +1,5 @@
 """The loan data: reproducible to the last character, believable, and a model of it that is worth explaining."""
 
-import time
 
 import numpy as np
 import pytest
@@ -88,10 +87,8 @@ def test_the_forest_learns_the_rule(trained):
     assert trained.model.feature_importances_.max() < 0.4
 
 
-def test_training_is_quick_and_repeatable(trained):
-    began = time.perf_counter()
+def test_training_is_repeatable(trained):
     again = loans.train()
-    assert time.perf_counter() - began < 10  # about half a second on an idle machine
     np.testing.assert_array_equal(again.model.predict(again.X_test), trained.model.predict(trained.X_test))
 
 
