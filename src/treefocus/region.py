@@ -32,7 +32,7 @@ Labels = tuple[tuple[Any, ...] | None, ...] | None
 class Tolerance:
     """Where a feature may end up, both ends included; the other features of the region anywhere in theirs.
 
-    An end is None where the constraints and bounds, and not the model, end it.
+    An end is None where the model has no threshold beyond it: the answer then holds as far as values go.
     """
 
     feature: str
@@ -165,8 +165,16 @@ def region_of(problem: Problem, point: Floats, changed: Iterable[int], schema: S
             box = _with_categories(worst, box, answer, j, problem)
     low, high = _values(problem, grid, box, point, numbers)
     cells = {int(j): box.is_open[j, : n_cells[j]].copy() for j in np.flatnonzero(is_category)}
+    is_open = np.array([box.first == 0, box.last == n_cells - 1 - grid.has_sets])
     told = [
-        _tolerance(schema.names[j], j, low, high, problem, cells, None if labels is None else labels[j]) for j in order
+        _tolerance(
+            schema.names[j],
+            (float(low[j]), float(high[j])),
+            is_open[:, j],
+            cells.get(j),
+            None if labels is None else labels[j],
+        )
+        for j in order
     ]
     return Region(tuple(told), low, high, cells, schema)
 
@@ -237,24 +245,17 @@ def _values(problem: Problem, grid: Grid, box: _Box, point: Floats, numbers: lis
 
 
 def _tolerance(
-    name: str,
-    j: int,
-    low: Floats,
-    high: Floats,
-    problem: Problem,
-    cells: dict[int, Bools],
-    labels: tuple[Any, ...] | None,
+    name: str, ends: tuple[float, float], is_open: Bools, cells: Bools | None, labels: tuple[Any, ...] | None
 ) -> Tolerance:
-    if j in cells:
-        own = labels if labels is not None else tuple(range(len(cells[j])))
-        chosen = tuple(label for label, is_open in zip(own, cells[j], strict=False) if is_open)
-        return Tolerance(name, None, None, categories=chosen)
-    batch = problem.batch
-    below, above = float(low[j]), float(high[j])
-    shown = _inward(below, above, -1), _inward(above, below, 1)
-    shown = shown if shown[0] <= shown[1] else (below, above)
-    ends = (None if below <= batch.low[0, j] else below), (None if above >= batch.high[0, j] else above)
-    return Tolerance(name, *ends, shown=shown)
+    if cells is not None:
+        own = labels if labels is not None else tuple(range(len(cells)))
+        return Tolerance(
+            name, None, None, categories=tuple(label for label, is_in in zip(own, cells, strict=False) if is_in)
+        )
+    low, high = ends
+    shown = _inward(low, high, -1), _inward(high, low, 1)
+    shown = shown if shown[0] <= shown[1] else ends
+    return Tolerance(name, None if is_open[0] else low, None if is_open[1] else high, shown=shown)
 
 
 def _inward(end: float, other: float, side: int) -> float:
