@@ -2,6 +2,7 @@
 
     TREEFOCUS_PAPER=... python benchmarks/recourse.py why-not   half of the features fixed, every row without an answer
     TREEFOCUS_PAPER=... python benchmarks/recourse.py ways      three ways out a row
+    TREEFOCUS_PAPER=... python benchmarks/recourse.py slower    constraints against none, in one run
 
 One core, one row after another. The fixed features are drawn with seeds 0, 1, ...; `--rows` test rows a model and draw.
 """
@@ -13,8 +14,10 @@ import time
 
 import numpy as np
 
+import exact as forests
 import paper
-from treefocus import Explainer, Fixed
+from treefocus import AtMost, Decreasing, Explainer, Fixed, Increasing, Linear, OneOf, Range
+from treefocus.constraints import Constraint
 
 
 def explainer_of(dataset: str, model: str, fixed: list[int]) -> Explainer:
@@ -87,9 +90,45 @@ def ways(n_rows: int, n_draws: int) -> None:
             )
 
 
+def slower(n_rows: int, n_draws: int) -> None:
+    del n_draws
+    for dataset, model in (("heloc", "rf 100 x 4"), ("wine", "gb 100 x 3"), ("heloc", "gb 100 x 3")):
+        train, labels = paper.table(dataset, "train")
+        rows = paper.table(dataset, "test")[0][:n_rows]
+        fitted = forests.MODELS[model]().fit(train, labels)
+        d = train.shape[1]
+        cases: dict[str, list[Constraint]] = {
+            "none": [],
+            "a third fixed": [Fixed(*range(0, d, 3))],
+            "half one way": [Increasing(*range(0, d, 4)), Decreasing(*range(1, d, 4))],
+            "ranges": [Range(f, -0.3, 0.3, relative=True) for f in range(d)],
+            "lists": [OneOf(f, np.round(np.linspace(0, 1, 21), 2)) for f in range(0, d, 3)],
+            "at most 2": [AtMost(2)],
+            "linear": [Linear({0: 1.0, 1: -1.0}, at_most=float(np.median(train[:, 0] - train[:, 1])))],
+        }
+        plain = np.nan
+        for name, constraints in cases.items():
+            explainer = Explainer(
+                fitted, train, scale=None, bounds=(0, 1), distance="manhattan", constraints=constraints
+            )
+            seconds, settled = [], 0
+            for row in rows:
+                began = time.perf_counter()
+                one = explainer.explain(row[None, :], n_jobs=1, time_limit=10.0)[0]
+                seconds.append(time.perf_counter() - began)
+                settled += one.status.name in ("OPTIMAL", "INFEASIBLE")
+            median = float(np.median(seconds))
+            plain = median if name == "none" else plain
+            print(
+                f"{dataset:6}{model:11} {name:14} median {1e3 * median:7.1f} ms, {median / plain:5.2f} of none, "
+                f"settled {settled} of {len(rows)}",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    sections = {"why-not": why_not, "ways": ways}
+    sections = {"why-not": why_not, "ways": ways, "slower": slower}
     parser.add_argument("section", choices=sections)
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--draws", type=int, default=3)
