@@ -62,7 +62,11 @@ def test_health_and_the_model_card(client: httpx.Client, service: Service) -> No
     assert card["features"][2]["unit"] == "EUR"
     assert (card["trees"], card["nodes"]) == (100, len(service.forest.feature))
     assert card["leaves"] == len(service.forest.leaf_value)
-    assert card["constraints"] == [repr(constraint) for constraint in loans.CONSTRAINTS]
+    assert card["constraints"] == [
+        "age and dependants fixed",
+        "income, employment_years, savings and credit_history_years increasing",
+        "loan_amount, utilisation, recent_inquiries and late_payments decreasing",
+    ]
     assert card["limits"]["rows_per_call"] == 20
 
 
@@ -119,6 +123,13 @@ def test_what_is_not_said_is_as_the_server_was_told(client: httpx.Client, declin
     assert none["rows"][0]["outcome"] == "approved"
     per_row = client.post("/v1/explain", json={"rows": declined[:2], "target": ["approved", "declined"]}).json()
     assert [row["outcome"] for row in per_row["rows"]] == ["approved", "declined"]
+
+
+def test_constraints_in_words(client: httpx.Client, declined: list[list[float]]) -> None:
+    words = ["age, dependants fixed", "at most 2 changes", "savings >= 3000"]
+    answer = client.post("/v1/explain", json={"rows": declined[:5], "constraints": words, "time_limit": 5.0}).json()
+    assert {len(row["changes"]) for row in answer["rows"]} <= {0, 1, 2}
+    assert all(row["counterfactual"][4] >= 3000 for row in answer["rows"] if row["counterfactual"])
 
 
 def test_several_ways_out(client: httpx.Client, declined: list[list[float]]) -> None:
@@ -189,6 +200,7 @@ def test_misuse_is_told_in_the_words_of_python(
         ({"rows": [], "seed": -1}, "seed must be greater than or equal to 0, got -1."),
         ({"rows": [], "constraints": [{"kind": "odd"}]}, "constraints[0].kind must be one of 'fixed', 'increasing'"),
         ({"rows": [], "constraints": [{}]}, "constraints[0].kind must be given."),
+        ({"rows": [], "constraints": ["agee fixed"]}, "Did you mean 'age'?"),
         ({"rows": [], "constraints": [{"kind": "fixed", "columns": ["agee"]}]}, "Did you mean 'age'?"),
         ({"rows": [], "constraints": [{"kind": "fixed", "columns": []}]}, "Fixed(...) must be given at least one"),
     ],

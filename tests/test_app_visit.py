@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from typer.testing import CliRunner
 
 from servers import command
-from treefocus import Decreasing, Fixed, Increasing, InvalidInput, Range, Schema, loans
+from treefocus import AtMost, Decreasing, Feature, Fixed, Increasing, InvalidInput, Range, Schema, loans
 from treefocus.app.demo import demo_service
 from treefocus.app.messages import ExplainBody
 from treefocus.app.rows import find
@@ -84,6 +85,17 @@ def test_rules_become_constraints(service: Service) -> None:
         visit.question()
 
 
+def test_other_constraints_are_kept_as_words(service: Service) -> None:
+    limited = replace(service.asked, constraints=(AtMost(2), Range("income", -0.1, 0.1, relative=True)))
+    other = copy(service)
+    other.asked = limited
+    visit = Visit.begin(other)
+    assert visit.question().constraints == limited.constraints
+    visit.more += "income <=\n"
+    with pytest.raises(InvalidInput):
+        visit.question()
+
+
 def test_another_row_makes_the_answers_old(service: Service) -> None:
     visit = Visit.begin(service)
     visit.found = service.explain(visit.row, visit.question())
@@ -147,6 +159,22 @@ def test_columns_of_categories_are_asked_by_their_labels() -> None:
         service.values_of([["red", "red"]])
 
 
+def test_one_hot_groups_are_asked_as_one_column() -> None:
+    rng = np.random.default_rng(0)
+    choice, size = rng.integers(3, size=400), rng.normal(size=400)
+    rows = np.column_stack([size, *(choice == k for k in range(3))]).astype(float)
+    model = RandomForestClassifier(10, random_state=0).fit(rows, (choice == 1) & (size > 0))
+    columns = ("home_rent", "home_own", "home_free")
+    schema = Schema([Feature("size"), Feature("home", "one-hot", columns=columns)])
+    service = Service(model, rows, as_table(rows[:50], "rows"), schema=schema)
+    values = service.values_of([{"size": 1.0, "home": "rent"}, [1.0, "own"]])
+    assert service.predict(values).labels == [False, True]
+    found = service.explain(values[:1], replace(service.asked, constraints=(Fixed("size"),)))
+    assert [change.feature for change in found[0].changes] == ["home"]
+    np.testing.assert_array_equal(found.points, values[1:])
+    assert find(service, "home=rent") == np.flatnonzero(choice[:50] == 0).tolist()
+
+
 def test_a_regression_is_refused_with_a_sentence() -> None:
     rows = np.arange(20.0).reshape(-1, 1)
     model = RandomForestRegressor(3).fit(rows, rows[:, 0])
@@ -199,7 +227,8 @@ def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path
     Schema(loans.SCHEMA.features, "the loan", {"approved": "granted"}).save(tmp_path / "schema.yaml")
     arguments = [
         tmp_path / "model.json", "--data", tmp_path / "rows.csv", "--train", tmp_path / "train.csv", "--schema",
-        tmp_path / "schema.yaml", "--fix", "age", "--range", "income:0:90000", "--target", "approved", "--jobs",
+        tmp_path / "schema.yaml", "--fix", "age", "--range", "income:0:90000", "--constraint",
+        "at most 4 changes", "--target", "approved", "--jobs",
         tmp_path / "jobs", "--token", "0123456789abcdef",
     ]  # fmt: skip
     with command(*arguments) as (process, client):
@@ -207,7 +236,7 @@ def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path
         client.headers["authorization"] = "Bearer 0123456789abcdef"
         card = client.get("/v1/model").json()
         assert card["title"] == "model.json"
-        assert card["constraints"] == ["Fixed('age')", "Range(column='income', low=0.0, high=90000.0)"]
+        assert card["constraints"] == ["age fixed", "0 <= income <= 90000", "at most 4 changes"]
         assert card["defaults"]["target"] == "approved"
         answer = client.post("/v1/explain", json={"rows": service.rows.values[4:5].tolist()}).json()
         assert answer["subject"] == "the loan"

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from treefocus.app.service import Question
+from treefocus.constraint_text import as_constraints
+from treefocus.constraint_words import written
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.distances import NAMED as DISTANCES
-from treefocus.errors import reject
 from treefocus.search import NAMED as STRATEGIES
 
 Label = str | bool | int | FiniteFloat
@@ -71,8 +72,10 @@ class ExplainBody(RowsBody):
         None, description="The class to reach, or one a row; null for any other than the present one."
     )
     distance: str | None = Field(None, description="What small means.", json_schema_extra={"examples": list(DISTANCES)})
-    constraints: list[Annotated[OnColumns | InRange, Field(discriminator="kind")]] | None = Field(
-        None, description="What an answer may not do; the server's own constraints if not given."
+    constraints: list[str | Annotated[OnColumns | InRange, Field(discriminator="kind")]] | None = Field(
+        None,
+        description='What an answer may not do, as objects or in words, "income <= 2 * savings", "at most 3 changes"; '
+        "the server's own constraints if not given.",
     )
     strategy: str = Field("auto", description="How to search.", json_schema_extra={"examples": list(STRATEGIES)})
     time_limit: FiniteFloat | None = Field(
@@ -105,7 +108,7 @@ class ExplainBody(RowsBody):
             distance=default.distance if self.distance is None else self.distance,
             constraints=default.constraints
             if constraints is None
-            else tuple(constraint.to_constraint() for constraint in constraints),
+            else as_constraints([one if isinstance(one, str) else one.to_constraint() for one in constraints]),
             target=self.target if "target" in self.model_fields_set else default.target,
             strategy=self.strategy,
             time_limit=default.time_limit if self.time_limit is None else self.time_limit,
@@ -116,14 +119,14 @@ class ExplainBody(RowsBody):
         )
 
 
-def _constraint_body(constraint: Constraint) -> OnColumns | InRange:
-    if isinstance(constraint, Range):
+def _constraint_body(constraint: Constraint) -> str | OnColumns | InRange:
+    if isinstance(constraint, Range) and not constraint.relative:
         low, high = (side if isfinite(side) else None for side in (constraint.low, constraint.high))
         return InRange(kind="range", column=constraint.column, low=low, high=high)
     for name, kind in _KINDS.items():
         if isinstance(constraint, kind):
             return OnColumns.model_validate({"kind": name, "columns": list(constraint.columns)})
-    reject("constraints", f"range, {', '.join(_KINDS)}", repr(constraint))
+    return written(constraint)
 
 
 # --- answers; they document what is sent

@@ -16,11 +16,13 @@ from treefocus.app.limits import Limits
 from treefocus.app.workers import Errand
 from treefocus.certificate import fingerprint
 from treefocus.coding import Coding, encode, label_of
+from treefocus.constraint_words import written
 from treefocus.constraints import Constraint
 from treefocus.distances import NAMED as DISTANCES
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import Explanations
+from treefocus.folding import Folding
 from treefocus.forest import Floats
 from treefocus.grid import readable
 from treefocus.schema import Schema
@@ -75,22 +77,23 @@ class Service:
         limits: Limits | None = None,
         title: str = "treefocus",
     ) -> None:
-        self._model, self._data, self._schema = model, data, schema
-        self.rows, self.title = rows, title
+        self._model, self._data, self._schema, self.title = model, data, schema, title
         self.limits = limits or Limits()
         self.asked = asked or Question()
-        self.forest = translate(model).forest
-        self.classes: list[Any] = self.forest.classes.tolist()
+        given = translate(model).forest
+        self.classes: list[Any] = given.classes.tolist()
         if not self.classes:
             raise InvalidInput("The server answers for models that predict classes; this one predicts a value.")
         self._explainers = lru_cache(_EXPLAINERS)(self._built)
         explainer = self.explainer(self.asked)
-        self.schema, self.space = explainer.schema, explainer.space
+        self.schema, self.space, self.forest = explainer.schema, explainer.space, explainer.forest
+        self._folding = Folding.of(schema, given)
+        self.rows = rows if self._folding is None else self._folding.table(rows)
         coding = Coding.of(self.forest, self.schema.names)
         self.labels = (None,) * len(self.schema) if coding is None else coding.labels
-        self.fingerprint = fingerprint(self.forest)
+        self.fingerprint = fingerprint(given)
         self.identity = self._identity()
-        self.predictions = self.predict(rows.values)
+        self.predictions = self.predict(self.rows.values)
 
     def explainer(self, question: Question) -> Explainer:
         """The explainer for a question; kept, for its making takes longer than most answers."""
@@ -130,11 +133,14 @@ class Service:
         return found if labels is None else _labelled(found, tuple(labels))
 
     def _as_written(self, values: Floats) -> Any:
-        """The rows as people write them: categories by their labels."""
-        if all(labels is None for labels in self.labels):
+        """The rows as they stand in the user's table: categories by their labels, one-hot groups column by column."""
+        every = self.labels
+        if self._folding is not None:
+            values, every = self._folding.unfolded(values), self._folding.labels
+        if all(labels is None for labels in every):
             return values
         rows = values.astype(object)
-        for j, labels in enumerate(self.labels):
+        for j, labels in enumerate(every):
             if labels is not None:
                 rows[:, j] = [None if code != code else _label(code, labels) for code in values[:, j]]
         return rows
@@ -208,7 +214,7 @@ class Service:
             "nodes": len(forest.feature),
             "leaves": int((forest.feature < 0).sum()),
             "takes_missing": forest.takes_missing,
-            "constraints": [repr(constraint) for constraint in self.asked.constraints],
+            "constraints": [written(constraint) for constraint in self.asked.constraints],
             "distances": list(DISTANCES),
             "strategies": list(STRATEGIES),
             "defaults": {

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from treefocus.app.service import Question, Service
+from treefocus.constraint_text import as_constraints
+from treefocus.constraint_words import written
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import reject
 from treefocus.explanation import Explanation, Explanations
@@ -37,6 +39,7 @@ class Visit:
     values: Floats
     label: Any = TYPED
     rules: list[Rule] = field(default_factory=list)
+    more: str = ""  # further constraints in words, one a line
     target: Any = None
     distance: str = "manhattan"
     time_limit: float = 1.0
@@ -63,7 +66,7 @@ class Visit:
     def take(self, constraint: Constraint) -> None:
         """Make a constraint of the server's one of the visitor's rules."""
         index = self.service.schema.index
-        if isinstance(constraint, Range):
+        if isinstance(constraint, Range) and not constraint.relative:
             rule = self.rules[index(constraint.column)]
             rule.low = constraint.low if np.isfinite(constraint.low) else None
             rule.high = constraint.high if np.isfinite(constraint.high) else None
@@ -72,6 +75,8 @@ class Visit:
             if isinstance(constraint, kind):
                 for column in constraint.columns:
                     self.rules[index(column)].moves = moves
+                return
+        self.more += f"{written(constraint)}\n"
 
     def pick(self, i: int) -> None:
         """Ask about a row of the server's."""
@@ -99,7 +104,7 @@ class Visit:
             if rule.low is not None or rule.high is not None:
                 low, high = -math.inf if rule.low is None else rule.low, math.inf if rule.high is None else rule.high
                 constraints.append(Range(name, low, high))
-        constraints += [one for one in self.service.asked.constraints if not isinstance(one, (*_KINDS.values(), Range))]
+        constraints += as_constraints([line for line in self.more.splitlines() if line.strip()])
         return replace(
             self.service.asked, constraints=tuple(constraints), target=self.target, distance=self.distance,
             time_limit=self.time_limit, n=self.n_ways,

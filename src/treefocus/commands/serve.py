@@ -33,6 +33,9 @@ def serve(
     range_: Annotated[
         list[str] | None, typer.Option("--range", metavar="COLUMN:LOW:HIGH", help="Where to end up. Repeatable.")
     ] = None,
+    constraint: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help='In words: "income <= 2 * salary". Repeatable.')
+    ] = None,
     target: Annotated[str | None, typer.Option(metavar="CLASS", help="Asked for first, if any.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Not the model's. Repeatable.")] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For one row, unless asked.")] = None,
@@ -79,7 +82,9 @@ def serve(
         raise InvalidInput("serve needs MODEL and --data, or --demo.")
     else:
         known = load_model(model, allow_pickle=allow_pickle)
-        question = _question(known, distance, constraints_of(fix, increasing, decreasing, range_), target, time_limit)
+        question = _question(
+            known, distance, constraints_of(fix, increasing, decreasing, range_, constraint), target, time_limit
+        )
         service = _service(known, data, train, schema, ignore, limits, question, title or model.name)
     run(service, jobs or default_jobs_folder(service.fingerprint), host, port, token, access_log)
 

@@ -42,6 +42,13 @@ class _Values:
     def _every_rule(self) -> None:
         for j, rule in enumerate(self._desk.visit.rules):
             self._rule(j, rule)
+        more = ui.textarea(
+            "More rules, one a line",
+            value=self._desk.visit.more,
+            placeholder="at most 3 changes",
+            on_change=lambda event: self._write(event.value),
+        )
+        more.props('outlined dense autogrow stack-label debounce="250"').classes("tf-more")
 
     def _field(self, j: int) -> Any:
         feature, labels = self._desk.service.schema.features[j], self._desk.service.labels[j]
@@ -70,6 +77,11 @@ class _Values:
         for name, value in parts.items():
             setattr(self._desk.visit.rules[j], name, value)
         self._count()
+        self._desk.visit.forget()
+        self._desk.answer_changed()
+
+    def _write(self, text: str | None) -> None:
+        self._desk.visit.more = text or ""
         self._desk.visit.forget()
         self._desk.answer_changed()
 
