@@ -1,6 +1,5 @@
 """The loan data: reproducible to the last character, believable, and a model of it that is worth explaining."""
 
-
 import numpy as np
 import pytest
 
