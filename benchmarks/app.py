@@ -242,7 +242,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--examples", type=int, default=150)
+    parser.add_argument("--examples", type=int, default=250)
     asked = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "")
     if asked.what == "startup":

@@ -7,7 +7,7 @@ from treefocus.app.limits import Limits
 from treefocus.app.service import Question, Service
 from treefocus.tables import as_table
 
-DEMO_SECONDS = 0.1  # a row, so that a page of four distances is there at once
+DEMO_SECONDS = 0.05  # a row, as in `treefocus demo`
 
 
 def demo_service(
