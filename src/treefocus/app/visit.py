@@ -19,6 +19,7 @@ from treefocus.render.phrases import DEFAULT
 
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
 TYPED = "typed in"
+PATIENCE = 0.5  # seconds that people wait gladly for a proof, and programs do not
 _KINDS: dict[str, type[Fixed | Increasing | Decreasing]] = {FIXED: Fixed, UP: Increasing, DOWN: Decreasing}
 
 
@@ -53,8 +54,9 @@ class Visit:
         """A new visit: the first row that does not have the wanted answer, under the server's own rules."""
         asked, labels = service.asked, service.predictions.labels
         middle = np.where(np.isfinite(service.space.low), (service.space.low + service.space.high) / 2, 0.0)
+        seconds = min(max(asked.time_limit or 1.0, PATIENCE), service.limits.seconds_per_row)
         visit = cls(
-            service, middle, target=asked.target, distance=asked.distance, time_limit=asked.time_limit or 1.0,
+            service, middle, target=asked.target, distance=asked.distance, time_limit=seconds,
             rules=[Rule() for _ in service.schema.features],
         )  # fmt: skip
         for constraint in asked.constraints:
