@@ -34,7 +34,7 @@ class Reader:
     suffix: str
     make: Callable[[], Iterator[bytes]]
     needs: str = "sklearn"  # the library that writes the files
-    weight: float = 1.0  # its share of the executions; small where each starts a process
+    weight: float = 1.0  # its share of the executions; small where each needs a process
 
     @property
     def is_here(self) -> bool:
@@ -126,6 +126,6 @@ READERS: tuple[Reader, ...] = (
     Reader("xgboost-ubj", ".ubj", lambda: xgboost_files("model.ubj"), "xgboost"),
     Reader("lightgbm", ".txt", lightgbm_files, "lightgbm"),
     Reader("catboost-json", ".json", lambda: catboost_files("json"), "catboost"),
-    Reader("catboost-cbm", ".cbm", lambda: catboost_files("cbm"), "catboost", weight=1e-5),
-    Reader("treelite", ".tl", treelite_files, "treelite", weight=1e-5),
+    Reader("catboost-cbm", ".cbm", lambda: catboost_files("cbm"), "catboost", weight=0.005),
+    Reader("treelite", ".tl", treelite_files, "treelite", weight=0.002),
 )

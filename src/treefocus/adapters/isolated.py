@@ -18,7 +18,7 @@ from typing import Any
 from treefocus.errors import InvalidInput, TreefocusError, UnsupportedModel
 from treefocus.forest import Forest
 
-SECONDS = 120
+SECONDS, SECONDS_PER_MEGABYTE = 20, 5
 MEMORY = 8 << 30  # of addresses, of which libraries reserve far more than they use
 _INVALID, _UNSUPPORTED = 3, 4
 _NAMES = {"catboost": "CatBoost", "treelite": "treelite"}
@@ -30,18 +30,25 @@ def forest_from(library: str, path: Path) -> Forest:
         raise InvalidInput(f"Reading {path} needs {library}: pip install {library}.")
     with tempfile.TemporaryDirectory() as folder:
         forest = Path(folder) / "forest.json"
-        command = [sys.executable, "-m", "treefocus.adapters.isolated", library, str(path.resolve()), str(forest)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=folder)
-        except subprocess.TimeoutExpired as error:
-            raise InvalidInput(f"{path} took more than {SECONDS} s to open; it is probably damaged.") from error
-        if done.returncode == 0 and forest.is_file():
+            code, said = opened(library, path.resolve(), forest)
+        except subprocess.TimeoutExpired as late:
+            seconds = f"{late.timeout:.0f} s"
+            raise InvalidInput(f"{path} took more than {seconds} to open; it is probably damaged.") from late
+        if code == 0 and forest.is_file():
             return Forest.load(forest)
-    said = " ".join(done.stderr.split())
-    if done.returncode == _UNSUPPORTED:
+    if code == _UNSUPPORTED:
         raise UnsupportedModel(f"{path}: {said}")
-    reason = said if done.returncode == _INVALID else "its library gave up on it"
+    reason = said if code == _INVALID else "its library gave up on it"
     raise InvalidInput(f"{path} is not a whole {_NAMES[library]} file: {reason.rstrip('.')}.")
+
+
+def opened(library: str, path: Path, target: Path) -> tuple[int, str]:
+    """Run `main` in another process: its exit code, and what it said."""
+    seconds = SECONDS + SECONDS_PER_MEGABYTE * path.stat().st_size / 1e6
+    command = [sys.executable, "-m", "treefocus.adapters.isolated", library, str(path), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, cwd=target.parent)
+    return done.returncode, " ".join(done.stderr.split())
 
 
 def main(library: str, path: str, target: str) -> int:
