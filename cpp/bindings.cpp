@@ -267,4 +267,19 @@ NB_MODULE(_core, m) {
                    control);
         });
     });
+
+    m.def("nearest", [](const Forest& forest, const HeldBatch& held, In<std::int8_t, 1> kind, In<double, 2> examples,
+                        In<std::int32_t, 1> answer, Out<std::int32_t, 2> index, int n_threads) {
+        const std::size_t n = held.rows.shape(0), d = held.rows.shape(1), n_examples = examples.shape(0);
+        const Batch batch = held.of(forest);
+        expect(kind, "kind", {d});
+        expect(examples, "examples", {n_examples, d});
+        expect(answer, "answer", {n_examples});
+        expect(index, "index", {n, index.shape(1)});
+        run(std::nullopt, [&](Control& control) {
+            nearest(batch, static_cast<std::int32_t>(d), kind.data(), examples.data(), answer.data(),
+                    static_cast<std::int64_t>(n_examples), static_cast<std::int32_t>(index.shape(1)), index.data(),
+                    n_threads, control);
+        });
+    });
 }

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forests import SEEDS, adversarial_rows, forests_with_rows, random_forest
+from small_problems import small_problem
 from treefocus import kernels
 from treefocus.errors import InvalidInput
 from treefocus.forest import Decision, Floats, Forest, Ints
@@ -444,3 +445,18 @@ def test_no_rows_need_no_descent() -> None:
     best, best_distance = nobody.compiled()
     assert best.shape == (0, 4)
     assert best_distance.shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nearest_examples_are_the_references(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = small_problem(seed, "euclidean", n_rows=6)
+    examples = adversarial_rows(problem.forest, rng, 60)
+    answer = kernels.predict(problem.forest, examples)
+    for n_wanted in (1, 10, 100):
+        found = kernels.nearest(problem.forest, problem.batch, examples, answer, n_wanted, n_jobs=1)
+        expected = reference.nearest(problem.batch, examples, answer, n_wanted)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(
+            found, kernels.nearest(problem.forest, problem.batch, examples, answer, n_wanted, 2)
+        )

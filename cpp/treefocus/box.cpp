@@ -6,7 +6,7 @@
 
 namespace treefocus {
 
-LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, trees_of(forest.n_features), n_words(forest.n_words) {
+LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
     std::vector<std::vector<Side>> path(forest.n_nodes());
     std::map<std::pair<std::int32_t, std::vector<std::uint64_t>>, std::int32_t> known;  // sets by feature and words
     const auto set_side = [&](std::int32_t f, const std::vector<std::uint64_t>& cells) {
@@ -40,7 +40,6 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, trees_of(forest.n_feature
                 side.insert(side.end(), path[node].begin(), path[node].end());
                 start.push_back(static_cast<std::int32_t>(side.size()));
             } else {
-                if (trees_of[f].empty() || trees_of[f].back() != tree) trees_of[f].push_back(tree);
                 for (const bool is_left : {true, false}) {
                     std::vector<Side> own = path[node];
                     const auto found = std::find_if(own.begin(), own.end(), [f](const Side& s) { return s.feature == f; });
@@ -52,6 +51,26 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, trees_of(forest.n_feature
             path[node] = {};
         }
     }
+    number_slots(forest);
+}
+
+void LeafBoxes::number_slots(const Forest& forest) {
+    std::vector<std::vector<std::int32_t>> trees(forest.n_features);
+    slot.reserve(side.size());
+    for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
+        const std::int32_t root = forest.tree_start[tree];
+        for (std::int32_t i = start[forest.first_leaf[root]]; i < start[forest.end_leaf[root]]; ++i) {
+            std::vector<std::int32_t>& own = trees[side[i].feature];
+            if (own.empty() || own.back() != tree) own.push_back(tree);
+            slot.push_back(static_cast<std::int32_t>(own.size()) - 1);
+        }
+    }
+    slot_start.assign(1, 0);
+    for (const auto& own : trees) {
+        slot_tree.insert(slot_tree.end(), own.begin(), own.end());
+        slot_start.push_back(static_cast<std::int32_t>(slot_tree.size()));
+    }
+    for (std::size_t i = 0; i < side.size(); ++i) slot[i] += slot_start[side[i].feature];
 }
 
 void Norms::finish() {

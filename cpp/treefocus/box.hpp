@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "treefocus/kernels.hpp"
@@ -53,9 +54,14 @@ struct LeafBoxes {
     explicit LeafBoxes(const Forest& forest);
     std::vector<std::int32_t> start;                       // (n_leaves + 1,)
     std::vector<Side> side;
-    std::vector<std::vector<std::int32_t>> trees_of;       // per feature: the trees that split on it
+    std::vector<std::int32_t> slot_start;                  // (d + 1,) a slot per feature and tree that splits on it
+    std::vector<std::int32_t> slot_tree;                   // (n_slots,)
+    std::vector<std::int32_t> slot;                        // (n_sides,)
     std::vector<std::uint64_t> sets;                       // (n_sets, n_words) of cells, no two of one feature alike
     std::int32_t n_words;
+    std::span<const std::int32_t> trees_of(std::int32_t f) const {
+        return {slot_tree.data() + slot_start[f], slot_tree.data() + slot_start[f + 1]};
+    }
     std::int32_t n_sets() const { return static_cast<std::int32_t>(sets.size()) / n_words; }
     const std::uint64_t* words(std::int32_t set) const { return sets.data() + static_cast<std::size_t>(set) * n_words; }
     bool set_has(std::int32_t set, std::int32_t code) const { return words(set)[code / 64] >> (code % 64) & 1; }
@@ -65,6 +71,9 @@ struct LeafBoxes {
             if (own[w] & other[w]) return true;
         return false;
     }
+
+private:
+    void number_slots(const Forest& forest);
 };
 
 // What the exact search minimises, a norm-like function of the distances moved: for delta_f = |z_f - z'_f|

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "treefocus/cost.hpp"
+#include "treefocus/running.hpp"
 
 namespace treefocus {
 
@@ -47,14 +48,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr double kProofTolerance = 1e-10;  // bounds count as reached this close to the limit, relatively
 
-// A running ScoreTest: where each tree's pointer stands.
-struct Running {
-    const ScoreTest* test = nullptr;
-    double need = 0.0;
-    double total = 0.0;
-    std::vector<std::int32_t> position;  // (n_trees,) into test->order
-};
-
 // The shortest way out of the row's own cell in any feature: limits start there when no answer is known.
 double smallest_step(const Choices& choices, const BoxCost& cost) {
     double smallest = kInfinity;
@@ -73,8 +66,7 @@ public:
     Search(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
            const Plan& plan, const Batch& batch, std::int64_t row, Control& control, Clock::time_point began)
         : forest_(forest), shared_(shared), choices_(choices), cost_(cost), limits_(limits), plan_(plan),
-          control_(control), began_(began), walker_(forest), stamp_(forest.n_trees()), pull_up_(choices.delta.size()),
-          pull_down_(choices.delta.size()), pull_set_(shared.boxes.n_sets()) {
+          control_(control), began_(began), walker_(forest), pull_set_(shared.boxes.n_sets()) {
         if (shared.grids) price_.emplace(forest, shared.boxes, *shared.grids);
         if (batch.rules) relations_ = batch.rules, rules_.emplace(forest, *batch.rules, batch.rows + row * forest.n_features);
     }
@@ -91,7 +83,7 @@ public:
         if (choices_.is_empty || !cost_.settle(box_)) return true;
         walker_.place_codes(cost_.codes.data());
         running_.clear();
-        for (const ScoreTest* test : goal.tests) add(test, test->need);
+        for (const ScoreTest* test : goal.tests) add(*test, test->need);
         n_plain_ = running_.size();
         for (Running& one : running_)
             if (one.total < one.need) return true;
@@ -109,45 +101,21 @@ public:
 
 private:
     // ---- the running tests
-    void add(const ScoreTest* test, double need) {
-        Running one{test, need, 0.0, std::vector<std::int32_t>(forest_.n_trees())};
-        for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
-            std::int32_t at = forest_.first_leaf[forest_.tree_start[tree]];
-            while (!is_reachable(test->order[at])) ++at;
-            one.position[tree] = at;
-            one.total += test->weight[test->order[at]];
-        }
-        running_.push_back(std::move(one));
-    }
+    void add(const ScoreTest& test, double need) { running_.emplace_back(test, need, shared_.boxes, choices_, box_); }
 
-    bool is_reachable(std::int32_t leaf) const {
-        return choices_.is_reachable(shared_.boxes, leaf, box_);
-    }
-
-    // Moves the pointers of the trees that split on changed features; false if a test can no longer be met.
+    // Lets the tests see what has changed; false if one can no longer be met.
     bool update_tests() {
-        ++now_;
-        trees_.clear();
-        for (std::int32_t f : changed_)
-            for (std::int32_t tree : shared_.boxes.trees_of[f])
-                if (stamp_[tree] != now_) stamp_[tree] = now_, trees_.push_back(tree);
-        changed_.clear();
-        for (std::size_t i = 0; i < running_.size(); ++i) {
+        bool is_open = true;
+        for (std::size_t i = 0; i < running_.size() && is_open; ++i) {
             Running& one = running_[i];
-            const ScoreTest& test = *one.test;
-            for (std::int32_t tree : trees_) {
-                std::int32_t at = one.position[tree];
-                if (is_reachable(test.order[at])) continue;
-                const double before = test.weight[test.order[at]];
-                pointer_trail_.push_back({static_cast<std::int32_t>(i), tree, at});
-                do ++at;
-                while (!is_reachable(test.order[at]));
-                one.position[tree] = at;
-                one.total += test.weight[test.order[at]] - before;
-            }
-            if (one.total < (i < n_plain_ ? one.need : one.need - least())) return false;
+            for (const std::int32_t f : changed_)
+                one.follow(f, box_, [&](std::int32_t tree, std::int32_t position) {
+                    pointer_trail_.push_back({static_cast<std::int32_t>(i), tree, position});
+                });
+            is_open = one.total >= (i < n_plain_ ? one.need : one.need - least());
         }
-        return true;
+        changed_.clear();
+        return is_open;
     }
 
     // ---- boxes
@@ -239,7 +207,7 @@ private:
         }
         while (pointer_trail_.size() > m.pointers) {
             const auto& p = pointer_trail_.back();
-            running_[p.test].position[p.tree] = p.position;
+            running_[p.test].put_back(p.tree, p.position);
             pointer_trail_.pop_back();
         }
         for (std::size_t i = 0; i < running_.size(); ++i) running_[i].total = m.totals[i];
@@ -363,7 +331,7 @@ private:
         bool is_installed = false;
         if (!is_closed && steps && price_ && depth < plan_.max_depth) {
             const int sweeps = depth == 0 ? kRootSweeps : kSweeps;
-            const double bound = price_->bound(choices_, *steps, box_, *running_[0].test, limit_, sweeps, state,
+            const double bound = price_->bound(choices_, *steps, box_, running_[0].test(), limit_, sweeps, state,
                                                [this] { return is_late(); });
             nodes_ += kPricedBoxes;
             if (depth == 0) root_bound_ = std::max(bound, cost_.cost);
@@ -371,7 +339,7 @@ private:
             if (!is_closed && bound > cost_.cost) {
                 price_->export_to(priced);
                 if (n_running > n_plain_) parent = std::move(running_.back()), running_.pop_back();
-                add(&priced, price_->constant());
+                add(priced, price_->constant());
                 is_installed = true;
             }
         }
@@ -400,58 +368,63 @@ private:
         if (rules_ && walker_.predicted() == to_)
             if (const auto cut = rules_->broken(box_, cost_.codes.data()); cut && can_split(*cut)) return *cut;
         const Running& one = running_[hardest()];
-        const ScoreTest& test = *one.test;
-        touched_.clear();
-        const std::int32_t* codes = walker_.codes();
-        for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
-            const std::int32_t wish = test.order[one.position[tree]];
-            const double gain = test.weight[wish] - test.weight[walker_.leaves()[tree]];
-            if (!(gain > 0.0)) continue;
-            for (std::int32_t i = shared_.boxes.start[wish]; i < shared_.boxes.start[wish + 1]; ++i) {
-                const Side& side = shared_.boxes.side[i];
-                const std::int32_t code = codes[side.feature];
-                if (code == kMissing) continue;
-                if (side.is_set()) {
-                    if (shared_.boxes.set_has(side.set(), code)) continue;
-                    if (pull_set_[side.set()] == 0.0) touched_.push_back({side.feature, 0, true, side.set()});
-                    pull_set_[side.set()] += gain;
-                } else if (code < side.low) pull(pull_up_, side.feature, side.low, gain, true);
-                else if (code > side.high) pull(pull_down_, side.feature, side.high, gain, false);
+        const std::vector<double>& weight = one.test().weight;
+        gain_.resize(forest_.n_trees());
+        for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree)
+            gain_[tree] = weight[one.wish(tree)] - weight[walker_.leaves()[tree]];
+        best_cut_ = {};
+        best_score_ = -1.0;
+        for (std::int32_t f = 0; f < forest_.n_features; ++f) {
+            if (walker_.codes()[f] == kMissing) continue;
+            if (forest_.has_sets[f]) weigh_sets(one, f);
+            else weigh_thresholds(one, f);
+        }
+        return best_score_ < 0.0 ? any_cut() : best_cut_;
+    }
+
+    // The cuts of a feature, the farthest first on either side, so that a running sum is the gain that lies behind.
+    void weigh_thresholds(const Running& one, std::int32_t f) {
+        const std::int32_t code = walker_.codes()[f];
+        above_.clear();
+        below_.clear();
+        one.for_wishes_elsewhere(f, code, [&](std::int32_t tree, std::int32_t low, std::int32_t high) {
+            if (!(gain_[tree] > 0.0)) return;
+            if (code < low) above_.push_back({low, gain_[tree]});
+            else below_.push_back({high, gain_[tree]});
+        });
+        std::sort(above_.begin(), above_.end(), [](const Pull& a, const Pull& b) { return a.code > b.code; });
+        std::sort(below_.begin(), below_.end(), [](const Pull& a, const Pull& b) { return a.code < b.code; });
+        for (const std::vector<Pull>* pulls : {&above_, &below_}) {
+            double behind = 0.0;
+            for (std::size_t i = 0; i < pulls->size(); ++i) {
+                behind += (*pulls)[i].gain;
+                if (i + 1 == pulls->size() || (*pulls)[i + 1].code != (*pulls)[i].code)
+                    weigh({f, (*pulls)[i].code, pulls == &above_}, behind);
             }
         }
-        return touched_.empty() ? any_cut() : best_cut();
     }
 
-    void pull(std::vector<double>& pulls, std::int32_t f, std::int32_t code, double gain, bool is_up) {
-        double& at = pulls[choices_.at(f, code)];
-        if (at == 0.0) touched_.push_back({f, code, is_up});
-        at += gain;
-    }
-
-    Cut best_cut() {
-        // Farthest first within a feature and direction, so that a running sum is what lies behind a threshold.
-        std::sort(touched_.begin(), touched_.end(), [](const Cut& a, const Cut& b) {
-            if (a.feature != b.feature) return a.feature < b.feature;
-            if (a.set != b.set) return a.set < b.set;
-            if (a.is_up != b.is_up) return a.is_up;
-            return a.is_up ? a.code > b.code : a.code < b.code;
+    void weigh_sets(const Running& one, std::int32_t f) {
+        const std::int32_t code = walker_.codes()[f];
+        touched_.clear();
+        one.for_wishes_elsewhere(f, code, [&](std::int32_t tree, std::int32_t low, std::int32_t) {
+            const std::int32_t set = low - kSet;
+            if (!(gain_[tree] > 0.0) || shared_.boxes.set_has(set, code)) return;
+            if (pull_set_[set] == 0.0) touched_.push_back(set);
+            pull_set_[set] += gain_[tree];
         });
-        Cut best;
-        double best_score = -1.0, behind = 0.0;
-        const double least_step = 1e-3 * (limit_ < kInfinity ? limit_ : 1.0);
-        const Cut* previous = nullptr;
-        for (const Cut& cut : touched_) {
-            if (!previous || previous->feature != cut.feature || previous->is_up != cut.is_up || cut.set != kNoSet) behind = 0.0;
-            double& pulled = cut.set != kNoSet ? pull_set_[cut.set]
-                                               : (cut.is_up ? pull_up_ : pull_down_)[choices_.at(cut.feature, cut.code)];
-            behind += pulled;
-            pulled = 0.0;
-            const double step = cost_of(cut) - cost_.cost;
-            const double score = behind * std::pow(std::max(step, 0.0) + least_step, kStepPower);
-            if (score > best_score) best_score = score, best = cut;
-            previous = &cut;
+        std::sort(touched_.begin(), touched_.end());
+        for (const std::int32_t set : touched_) {
+            weigh({f, 0, true, set}, pull_set_[set]);
+            pull_set_[set] = 0.0;
         }
-        return best;
+    }
+
+    void weigh(const Cut& cut, double behind) {
+        const double least_step = 1e-3 * (limit_ < kInfinity ? limit_ : 1.0);
+        const double step = std::max(cost_of(cut) - cost_.cost, 0.0) + least_step;
+        const double score = behind * std::sqrt(step);  // the cost of the step counts half as much as the score behind it
+        if (score > best_score_) best_score_ = score, best_cut_ = cut;
     }
 
     // What the far side costs at least.
@@ -472,7 +445,7 @@ private:
         for (std::size_t i = 0; i < n_plain_; ++i) {
             double sum = 0.0;
             for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree)
-                sum += running_[i].test->weight[walker_.leaves()[tree]];
+                sum += running_[i].test().weight[walker_.leaves()[tree]];
             if (running_[i].need - sum > most) most = running_[i].need - sum, worst = i;
         }
         return worst;
@@ -493,7 +466,6 @@ private:
         return {};
     }
 
-    static constexpr double kStepPower = 0.5;          // how much the cost of a step counts against the score behind it
     static constexpr std::int64_t kRootBoxes = 5000;   // plain boxes before a box gets a priced bound
     static constexpr std::int64_t kBoxes = 1000;
     static constexpr std::int64_t kAllBoxes = std::numeric_limits<std::int64_t>::max() / 4;
@@ -503,6 +475,7 @@ private:
 
     struct RangeBefore { std::int32_t feature, low, high; };
     struct PointerBefore { std::int32_t test, tree, position; };
+    struct Pull { std::int32_t code; double gain; };
 
     const Forest& forest_;
     const ExactShared& shared_;
@@ -520,11 +493,13 @@ private:
     Box box_;
     std::vector<Running> running_;
     std::size_t n_plain_ = 0;
-    std::vector<std::int32_t> changed_, trees_;
-    std::vector<std::int64_t> stamp_;
-    std::int64_t now_ = 0, nodes_ = 0, to_ = 0;
-    std::vector<double> pull_up_, pull_down_, pull_set_;
-    std::vector<Cut> touched_;
+    std::vector<std::int32_t> changed_;
+    std::int64_t nodes_ = 0, to_ = 0;
+    std::vector<double> gain_, pull_set_;
+    std::vector<Pull> above_, below_;
+    std::vector<std::int32_t> touched_;
+    Cut best_cut_;
+    double best_score_ = -1.0;
     std::vector<RangeBefore> range_trail_;
     std::vector<std::uint64_t> word_trail_;    // the cells of those ranges that are sets
     std::vector<PointerBefore> pointer_trail_;

@@ -145,6 +145,13 @@ struct Batch {
 void descend(const Forest& forest, const SoftForest& soft, const Distance& distance, const Descent& descent,
              const Batch& batch, double* best, double* best_distance, double* trace, int n_threads, Control& control);
 
+// nearest.cpp -- index (n, n_wanted): the examples (n_examples, d) with a wanted answer that are nearest to each row once
+// they are brought into its box, the nearest first, -1 where there are no more. Manhattan distance; another category, and
+// a value that becomes known or unknown where it may, count 1.
+constexpr std::int8_t kCategory = 1, kMayBeMissing = 2;  // kind (d,); 0 for other numbers
+void nearest(const Batch& batch, std::int32_t d, const std::int8_t* kind, const double* examples, const std::int32_t* answer,
+             std::int64_t n_examples, std::int32_t n_wanted, std::int32_t* index, int n_threads, Control& control);
+
 // The value nearest to this one that an answer may hold.
 inline double snap(double value, const Grain& grain) {
     if (grain.kind == 2) return std::nearbyint(value);

@@ -4,12 +4,14 @@
 // thresholds, and the walker re-evaluates only the trees that a threshold turns. Three moves, until none helps:
 //   project  x onto the box of leaves the point sits in: nothing changes for the model, every feature comes home a bit;
 //   single   bring one feature as close to home as the answer survives;
-//   trade    bring one feature closer and send another away, where the sum is cheaper and the answer survives.
+//   trade    bring one feature closer and send another away, where the sum is cheaper and the answer survives. Two
+//            features with thresholds are a plane (plane.hpp); a feature with sets goes through its cells.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "treefocus/exact.hpp"
+#include "treefocus/plane.hpp"
 #include "treefocus/rules.hpp"
 
 namespace treefocus {
@@ -18,10 +20,10 @@ namespace {
 
 class Polisher {
 public:
-    Polisher(const Forest& forest, const LeafBoxes& boxes, const Norms& norms, Choices& choices, const Rules* rules,
+    Polisher(const Forest& forest, const ExactShared& shared, const Norms& norms, Choices& choices, const Rules* rules,
              Control& control)
-        : forest_(forest), boxes_(boxes), norms_(norms), choices_(choices), control_(control), walker_(forest),
-          delta_(forest.n_features) {
+        : forest_(forest), shared_(shared), boxes_(shared.boxes), norms_(norms), choices_(choices), control_(control),
+          walker_(forest), plane_(forest, shared.boxes), delta_(forest.n_features) {
         if (rules) rules_.emplace(forest, *rules, choices.x);
     }
 
@@ -29,6 +31,7 @@ public:
     bool run(std::int32_t origin, std::int32_t target, bool with_trades, double* point) {
         origin_ = origin;
         target_ = target;
+        goals_ = shared_.goals.of(origin, target);
         for (std::int32_t f = 0; f < forest_.n_features; ++f) {
             const std::int32_t code = forest_.code(f, point[f]);
             codes_.resize(forest_.n_features);
@@ -160,17 +163,101 @@ private:
         return any;
     }
 
+    // Pairs are tried in turn, and the next time from where the last trade was found.
     bool trade() {
-        for (const std::int32_t f : moved()) {
-            const std::int32_t from = code_of(f);
-            for (const std::int32_t code : closer(f)) {
-                go(f, code);
-                for (std::int32_t g = 0; g < forest_.n_features; ++g)
-                    if (g != f && code_of(g) != kMissing && (forest_.has_sets[g] ? swap(g) : send(g, 1) || send(g, -1)))
-                        return true;
-            }
-            go(f, from);
+        const std::int32_t d = forest_.n_features;
+        for (std::int32_t i = 0; i < d * d; ++i, pair_ = (pair_ + 1) % (d * d)) {
+            const std::int32_t f = pair_ / d, g = pair_ % d;
+            if (f == g || code_of(f) == kMissing || code_of(g) == kMissing || !has_moved(f) || (has_moved(g) && g < f)) continue;
+            if (forest_.has_sets[f] || forest_.has_sets[g] ? trade_cells(f, g) || (has_moved(g) && trade_cells(g, f))
+                                                           : trade_plane(f, g))
+                return true;
         }
+        return false;
+    }
+
+    bool has_moved(std::int32_t f) const { return code_of(f) != choices_.home[f]; }
+
+    // Every pair of cells at once.
+    bool trade_plane(std::int32_t f, std::int32_t g) {
+        const Reach of_f = reach(f, g), of_g = reach(g, f);
+        plane_.place(f, of_f.low, of_f.high, g, of_g.low, of_g.high, walker_.codes(), walker_.leaves());
+        plane_.ask(goals_);
+        const std::int32_t from_f = code_of(f), from_g = code_of(g);
+        candidates_.clear();
+        for (std::int32_t row = 0; row < plane_.rows().n_runs(); ++row) {
+            const std::int32_t code = nearest(plane_.rows(), row);
+            if (code == kNone) continue;
+            delta_[f] = choices_.delta[choices_.at(f, code)];
+            const Axis& columns = plane_.columns();
+            const std::int32_t home = columns.run_of[std::clamp(choices_.home[g], columns.low, columns.high) - columns.low];
+            for (std::int32_t column = home; column < columns.n_runs() && offer(g, row, column, code); ++column) {}
+            for (std::int32_t column = home - 1; column >= 0 && offer(g, row, column, code); --column) {}
+        }
+        note(f), note(g);
+        std::sort(candidates_.begin(), candidates_.end(), [](const Pair& a, const Pair& b) { return a.cost < b.cost; });
+        for (const Pair& pair : candidates_) {
+            go(f, pair.f_code), go(g, pair.g_code);
+            if (is_cheaper(cost_) && is_answer()) return cost_ = cost(), true;
+        }
+        go(f, from_f), go(g, from_g);
+        return false;
+    }
+
+    struct Reach {
+        std::int32_t low, high;
+    };
+    struct Pair {
+        double cost;
+        std::int32_t f_code, g_code;
+    };
+
+    // Takes note of a promising pair; false once the pairs behind it are too dear.
+    bool offer(std::int32_t g, std::int32_t row, std::int32_t column, std::int32_t f_code) {
+        if (!plane_.may_be(row, column)) return true;
+        const std::int32_t code = nearest(plane_.columns(), column);
+        if (code == kNone) return true;
+        delta_[g] = choices_.delta[choices_.at(g, code)];
+        if (!is_cheaper(cost_)) return false;
+        candidates_.push_back({cost(), f_code, code});
+        return true;
+    }
+
+    // The cheapest cell of a run, or kNone if none is allowed.
+    std::int32_t nearest(const Axis& axis, std::int32_t run) const {
+        const std::int32_t low = axis.first[run], high = axis.first[run + 1] - 1;
+        const std::int32_t code = choices_.next[choices_.at(axis.feature, std::clamp(choices_.home[axis.feature], low, high))];
+        return code >= low && code <= high ? code : kNone;
+    }
+
+    // The cells of f that may be cheaper than the point once g is at home. Costs rise away from home.
+    Reach reach(std::int32_t f, std::int32_t g) {
+        delta_[g] = choices_.delta[choices_.at(g, choices_.home[g])];
+        const auto is_near = [&](std::int32_t code) {
+            delta_[f] = choices_.delta[choices_.at(f, code)];
+            return is_cheaper(cost_);
+        };
+        Reach reach{choices_.home[f], choices_.home[f]};
+        for (std::int32_t out = choices_.all.high[f] + 1; out - reach.high > 1;) {
+            const std::int32_t middle = (reach.high + out) / 2;
+            (is_near(middle) ? reach.high : out) = middle;
+        }
+        for (std::int32_t out = choices_.all.low[f] - 1; reach.low - out > 1;) {
+            const std::int32_t middle = out + (reach.low - out) / 2;
+            (is_near(middle) ? reach.low : out) = middle;
+        }
+        note(f), note(g);
+        return reach;
+    }
+
+    // The same cell by cell, where one of the two has sets.
+    bool trade_cells(std::int32_t f, std::int32_t g) {
+        const std::int32_t from = code_of(f);
+        for (const std::int32_t code : closer(f)) {
+            go(f, code);
+            if (forest_.has_sets[g] ? swap(g) : send(g, 1) || send(g, -1)) return true;
+        }
+        go(f, from);
         return false;
     }
 
@@ -204,11 +291,16 @@ private:
     }
 
     const Forest& forest_;
+    const ExactShared& shared_;
     const LeafBoxes& boxes_;
     const Norms& norms_;
     Choices& choices_;
     Control& control_;
     Walker walker_;
+    Plane plane_;
+    std::vector<Goal> goals_;
+    std::vector<Pair> candidates_;
+    std::int32_t pair_ = 0;
     std::optional<RowRules> rules_;
     std::vector<std::int32_t> codes_;
     std::vector<double> delta_, values_;
@@ -230,7 +322,7 @@ void polish(const Forest& forest, const double* cell_low, const double* cell_hig
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         if (choices.is_empty) return;
-        Polisher(forest, shared->boxes, norms, choices, batch.rules, control).run(batch.origin[row], batch.target[row], with_trades,
+        Polisher(forest, *shared, norms, choices, batch.rules, control).run(batch.origin[row], batch.target[row], with_trades,
                                                                 points + row * d);
     });
 }

@@ -207,6 +207,19 @@ def polish(
     return points
 
 
+def nearest(
+    forest: Forest, batch: Batch, examples: Floats, answer: Ints, n_wanted: int, n_jobs: int | None = None
+) -> Ints:
+    """(n_rows, n_wanted) numbers of the nearest examples with a wanted answer; see `reference.nearest`."""
+    index = np.empty((len(batch.rows), n_wanted), np.int32)
+    kind = np.zeros(batch.rows.shape[1], np.int8)
+    kind[batch.choices.column] = np.where(batch.choices.is_category, 1, 2)
+    _core.nearest(
+        compiled(forest), _held(forest, batch), kind, _floats(examples), answer, index, n_threads(n_jobs)
+    )  # fmt: skip
+    return index
+
+
 def _held(forest: Forest, batch: Batch) -> _core.Batch:
     """The batch as the core holds it."""
     lists = batch.lists

@@ -140,3 +140,12 @@ def polish(
     n_threads: int,
     progress: Callable[[int], None] | None,
 ) -> int: ...
+def nearest(
+    forest: Forest,
+    batch: Batch,
+    kind: _Array,
+    examples: _Array,
+    answer: _Array,
+    index: _Array,
+    n_threads: int,
+) -> None: ...

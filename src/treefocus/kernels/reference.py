@@ -212,3 +212,20 @@ def descend(
         if progress is not None:
             progress(t)
     return best, best_distance
+
+
+def nearest(batch: Batch, examples: Floats, answer: Ints, n_wanted: int) -> Ints:
+    """(n_rows, n_wanted) the examples with a wanted answer that are nearest once in the row's box; -1: no more.
+
+    The distance is Manhattan's, whatever the user's: these are only points to start from.
+    """
+    index = np.full((len(batch.rows), n_wanted), -1, np.int32)
+    chosen = batch.choices.column[batch.choices.is_category]
+    for i in range(len(index)):
+        wanted = answer == batch.target[i] if batch.target[i] >= 0 else answer != batch.origin[i]
+        inside = np.clip(examples, batch.low[i], batch.high[i])
+        inside[:, chosen] = examples[:, chosen]
+        away = np.where(wanted, np.nansum(np.abs(batch.changes_of(i, inside)), axis=1), np.inf)
+        order = np.lexsort((np.arange(len(away)), away))[: min(n_wanted, int(wanted.sum()))]
+        index[i, : len(order)] = order
+    return index

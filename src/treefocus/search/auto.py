@@ -19,9 +19,9 @@ from treefocus.search.polish import polished
 # looks far, sharp ones that look close.
 FIRST_SEED = (Focus(sigma=10.0, beta=0.01, alpha=0.03, iterations=50, retry=False, polish=False),)
 SEEDS = tuple(
-    Focus(sigma=sigma, beta=0.01, alpha=0.01, iterations=150, retry=False, polish=False) for sigma in (5.0, 10.0, 30.0)
+    Focus(sigma=sigma, beta=0.01, alpha=0.02, iterations=75, retry=False, polish=False) for sigma in (5.0, 10.0, 30.0)
 )
-SHORT_SEARCH = 5000  # boxes a row that belong to the heuristic part
+SHORT_SEARCH = 3000  # boxes a row that belong to the heuristic part
 FIRST_LOOK = 100  # boxes a row before any seed, which prove most rows where there are few thresholds,
 FEW_THRESHOLDS = 64  # at most so many; there seeds would cost more than the proof
 
@@ -87,7 +87,7 @@ def seeded(problem: Problem, run: Run, seeds: tuple[Focus, ...] = FIRST_SEED) ->
     for seed in seeds:
         incumbent.offer(polished(problem, seed.solve(guide, quiet).points, quiet, with_trades=False))
     if problem.examples is not None:
-        examples = nearest_examples(problem)
+        examples = nearest_examples(problem, quiet)
         is_start = problem.is_valid(examples)
         starts = np.where(is_start[:, None], examples, np.nan)
         incumbent.offer(polished(problem, starts, quiet, with_trades=False))

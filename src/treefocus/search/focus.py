@@ -90,7 +90,7 @@ class Focus(Strategy):
         left = incumbent.missing
         if left.size and problem.examples is not None:
             part = problem.subset(left)
-            batch = replace(part.batch, first=nearest_examples(part))
+            batch = replace(part.batch, first=nearest_examples(part, run))
             incumbent.offer(self._descend(part, batch, quiet, None), left)
 
     def _descend(self, problem: Problem, batch: Batch, run: Run, trace: Floats | None) -> Floats:
