@@ -6,7 +6,7 @@
 
 An execution is one damaged file that was given to `load_model` as a whole. A forest that comes out is asked for a
 prediction now and then, so that what the checks let through does not break the compiled core. What must not happen:
-another exception, a crash, more than 10 s, more than 4 GB. The file is then kept in fuzz/found/. `readers.py` lists the
+another exception, a crash, 10 s of processor time, 4 GB. The file is then kept in fuzz/found/. `readers.py` lists the
 kinds of files.
 """
 
@@ -108,7 +108,7 @@ def child(options: argparse.Namespace) -> None:
     rng, outcomes = random.Random(f"{reader.name} {options.seed}"), Counter[str]()
     seeds = list(reader.make())
     records = [Record(data) for data in seeds if reader.suffix == ".json"]
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGPROF, _too_long)
     if hasattr(os, "fork") and reader.suffix not in IN_PROCESS:
         isolated.opened = _forked
     for _ in range(options.executions):
@@ -124,7 +124,7 @@ def attempt(path: Path, data: bytes, rng: random.Random) -> str:
     """Read one file; says how it came out, and leaves the process if that is not as it should be."""
     with open(path, "wb") as file:
         file.write(data)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS if path.suffix in IN_PROCESS else isolated.SECONDS + SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         forest = load_model(path)
         if rng.randrange(ASKED) == 0 and forest.n_features <= LARGEST:
@@ -138,7 +138,7 @@ def attempt(path: Path, data: bytes, rng: random.Random) -> str:
         traceback.print_exc()
         sys.exit(3)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 def keep(reader: Reader, path: Path) -> Path | None:
