@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py memory --rows 10000000      # peak memory against that of 10,000 rows
     python benchmarks/scale.py throughput --rows 400000    # streaming against explain() on the same rows in memory
-    python benchmarks/scale.py cores --rows 400000         # one core against two
+    python benchmarks/scale.py cores --rows 1500000        # one core against two
     python benchmarks/scale.py kills --kills 20            # kill -9 at random moments, then the bytes of the folder
     python benchmarks/scale.py interrupts --kills 10       # seconds from Ctrl-C to the end, on a slow forest
 
