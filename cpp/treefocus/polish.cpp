@@ -169,19 +169,24 @@ private:
         for (std::int32_t i = 0; i < d * d; ++i, pair_ = (pair_ + 1) % (d * d)) {
             const std::int32_t f = pair_ / d, g = pair_ % d;
             if (f == g || code_of(f) == kMissing || code_of(g) == kMissing || !has_moved(f) || (has_moved(g) && g < f)) continue;
-            if (forest_.has_sets[f] || forest_.has_sets[g] ? trade_cells(f, g) || (has_moved(g) && trade_cells(g, f))
-                                                           : trade_plane(f, g))
-                return true;
+            if (trade(f, g)) return true;
         }
         return false;
+    }
+
+    bool trade(std::int32_t f, std::int32_t g) {
+        if (!forest_.has_sets[f] && !forest_.has_sets[g]) {
+            const Reach of_f = reach(f, g), of_g = reach(g, f);
+            plane_.place(f, of_f.low, of_f.high, g, of_g.low, of_g.high, walker_.codes(), walker_.leaves());
+            if (plane_.n_cells() <= kLargestPlane) return trade_plane(f, g);
+        }
+        return trade_cells(f, g) || (has_moved(g) && trade_cells(g, f));
     }
 
     bool has_moved(std::int32_t f) const { return code_of(f) != choices_.home[f]; }
 
     // Every pair of cells at once.
     bool trade_plane(std::int32_t f, std::int32_t g) {
-        const Reach of_f = reach(f, g), of_g = reach(g, f);
-        plane_.place(f, of_f.low, of_f.high, g, of_g.low, of_g.high, walker_.codes(), walker_.leaves());
         plane_.ask(goals_);
         const std::int32_t from_f = code_of(f), from_g = code_of(g);
         candidates_.clear();
@@ -250,7 +255,7 @@ private:
         return reach;
     }
 
-    // The same cell by cell, where one of the two has sets.
+    // The same cell by cell, where one of the two has sets or the plane would take too much memory.
     bool trade_cells(std::int32_t f, std::int32_t g) {
         const std::int32_t from = code_of(f);
         for (const std::int32_t code : closer(f)) {
@@ -289,6 +294,8 @@ private:
         go(g, from);
         return false;
     }
+
+    static constexpr std::size_t kLargestPlane = 1 << 20;  // pairs of runs
 
     const Forest& forest_;
     const ExactShared& shared_;
