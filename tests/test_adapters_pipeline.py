@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from treefocus import InvalidInput, UnsupportedModel
+from treefocus import Explainer, InvalidInput, MayBeMissing, UnsupportedModel
 from treefocus.adapters import translate
 from treefocus.adapters.pipeline import UNUSED
 from treefocus.adapters.pipeline_probe import pull_back
@@ -367,6 +367,18 @@ def test_what_a_step_makes_too_large_is_not_read(scaler: Any) -> None:
         assert readable(forest, beyond).tolist() == [[False, True]]
         with pytest.raises(ValueError, match=r"infinity|positive"):
             pipeline.predict(pd.DataFrame(beyond, columns=NUMBERS))
+
+
+def test_only_columns_that_are_read_without_a_value_may_become_missing() -> None:
+    rows, answer = people()
+    frame = rows[NUMBERS]
+    half = make_column_transformer((SimpleImputer(), NUMBERS[:1]), remainder="passthrough")
+    pipeline = make_pipeline(half, GradientBoostingClassifier(n_estimators=5)).fit(frame.fillna(0.0), answer)
+    frame = frame.fillna(0.0)
+    found = Explainer(pipeline, frame, constraints=[MayBeMissing(NUMBERS[0])]).explain(frame[:3])
+    assert found.has_answer.all()
+    with pytest.raises(InvalidInput, match=f"^'{NUMBERS[1]}' may not become missing: the Pipeline of Gradient"):
+        Explainer(pipeline, frame, constraints=[MayBeMissing(NUMBERS[1])]).explain(frame[:3])
 
 
 def test_a_cut_is_pulled_back_to_the_last_float_that_goes_left() -> None:

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import treefocus
 from questions import FAST, random_question, stump
-from treefocus import Explainer, Fixed, Focus, InvalidInput, Schema, Status, UnsupportedModel
+from treefocus import Explainer, Feature, Fixed, Focus, InvalidInput, Schema, Status, UnsupportedModel
 from treefocus.forest import Floats
 
 DATA = np.array([[0.0, 0.0], [1.0, 5.0], [0.4, 2.0]])
@@ -169,6 +169,9 @@ def test_an_answer_that_the_column_cannot_hold_is_none(dtype: Any, threshold: fl
     rows = np.full((1, 2), value, dtype)
     scale = 2 * abs(threshold - value)  # near enough to be found
     found = Explainer(stump(threshold), scale=scale, bounds=(-1e5, 1e5)).explain(rows)
+    assert not found.has_answer.any(), found.counterfactuals
+    schema = Schema([Feature(name, low=-1e5, high=1e5) for name in ("x0", "x1")])  # a domain does not widen the column
+    found = Explainer(stump(threshold), scale=scale, schema=schema).explain(rows)
     assert not found.has_answer.any(), found.counterfactuals
 
 

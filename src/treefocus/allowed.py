@@ -60,7 +60,6 @@ def allowed(
     general = dry_run(constraints, schema, forest)
     is_category = np.array([own is not None for own in general.labels], bool)
     is_open = _open_columns(general, forest, rows, distance)
-    space = _with_domains(space, schema, is_category)
     rules = Rules(tuple(general.rules))
     forest = with_cuts(forest, rules)
     if (is_open & ~is_category).any():
@@ -78,13 +77,13 @@ def allowed(
     return Allowed(forest, low, high, grain, choices, lists, rules, is_category)
 
 
-def _with_domains(space: Space, schema: Schema, is_category: Bools) -> Space:
+def with_domains(space: Space, schema: Schema, forest: Forest) -> Space:
     """The space with the domains that the schema names, where it does."""
-    numbers = [(j, feature) for j, feature in enumerate(schema.features) if not is_category[j]]
     low, high = space.low.copy(), space.high.copy()
-    for j, feature in numbers:
-        low[j] = low[j] if feature.low is None else feature.low
-        high[j] = high[j] if feature.high is None else feature.high
+    for j, feature in enumerate(schema.features):
+        if forest.categories is None or not forest.categories.is_categorical[j]:
+            low[j] = low[j] if feature.low is None else feature.low
+            high[j] = high[j] if feature.high is None else feature.high
     return replace(space, low=low, high=high)
 
 
@@ -108,6 +107,9 @@ def _open_columns(general: Draft, forest: Forest, rows: Floats, distance: Distan
             is_tied[rule.columns] = True
     if may_be_missing.any() and not forest.takes_missing:
         raise InvalidInput(f"A {forest.source} does not take missing values, so that none may become missing.")
+    if forest.refuses_missing is not None and (may_be_missing & forest.refuses_missing).any():
+        column = general.schema.names[int(np.flatnonzero(may_be_missing & forest.refuses_missing)[0])]
+        raise InvalidInput(f"{column!r} may not become missing: the {forest.source} cannot read it without a value.")
     if may_be_missing.any() and distance.norms is None:
         raise InvalidInput(f"MayBeMissing needs a distance that is a sum over columns, {distance!r} is not.")
     if (may_be_missing & is_tied).any():

@@ -15,7 +15,7 @@ import numpy as np
 from treefocus import kernels
 from treefocus.adapters import translate
 from treefocus.adapters.trust import trusted
-from treefocus.allowed import dry_run
+from treefocus.allowed import dry_run, with_domains
 from treefocus.categories import Labels
 from treefocus.coding import Coding
 from treefocus.constraint_text import as_constraints
@@ -76,7 +76,7 @@ class Explainer:
         table = None if data is None else self._table(data, "data")
         self.schema, self._names = self._named(schema, table)
         known = None if table is None else self._known(table)
-        self.space = Space.of(known, scale, bounds, n_features)
+        self.space = with_domains(Space.of(known, scale, bounds, n_features), self.schema, self.forest)
         measured = as_distance(distance)
         if weights is not None:
             measured = weighted(measured, _by_column(weights, self.schema))
