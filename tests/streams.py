@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from treefocus import Explainer, loans
+from treefocus.scale.batches import Rows, Task, explain_batches
 from treefocus.scale.files import explain_file
 
 NAMES = loans.SCHEMA.names
@@ -50,3 +55,36 @@ def explained(explainer: Explainer, path: Path, folder: Path, **options: Any) ->
     """The folder after a whole run."""
     explain_file(explainer, path, folder, **options)
     return contents(folder)
+
+
+def answers_of_one_process(explainer: Explainer, rows: pa.Table) -> pa.Table:
+    """What a cluster's answers are held to."""
+    return pa.Table.from_batches(list(explain_batches(explainer, rows.to_batches(), keep=["customer"])))
+
+
+def python_path() -> str:
+    """For a cluster's workers: where this process finds its modules, the tests' own among them."""
+    return os.pathsep.join([str(Path(__file__).parent), *(path for path in sys.path if path)])
+
+
+@dataclass(frozen=True, eq=False)
+class FatalOnce(Task):
+    """Kills its worker in the middle of a batch, once."""
+
+    mark: str = ""
+
+    @classmethod
+    def task(cls, explainer: Explainer, mark: Path) -> FatalOnce:
+        """On one thread, with the customers' numbers; `mark` is there once a worker was killed."""
+        task = Task.of(explainer, keep=["customer"], n_jobs=1)
+        return cls(**{field.name: getattr(task, field.name) for field in fields(task)}, mark=str(mark))
+
+    def answer(self, rows: Rows, stop: Any = None) -> pa.RecordBatch:
+        if 2000 in rows.batch["customer"].to_pylist():
+            try:
+                os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().answer(rows, stop)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from streams import loan_explainer, loan_rows
+from streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, python_path
 from treefocus import Explainer
-from treefocus.scale.batches import Rows, Task, explain_batches
 
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 pytestmark = pytest.mark.filterwarnings("default")  # of what Ray itself does
@@ -24,14 +20,13 @@ pytestmark = pytest.mark.filterwarnings("default")  # of what Ray itself does
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
-    paths = os.pathsep.join([str(Path(__file__).parent), *(path for path in sys.path if path)])
     ray.init(
         num_cpus=2,
         include_dashboard=False,
         log_to_driver=False,
         logging_level="error",
         object_store_memory=200_000_000,
-        runtime_env={"env_vars": {"PYTHONPATH": paths}},
+        runtime_env={"env_vars": {"PYTHONPATH": python_path()}},
     )
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
@@ -53,7 +48,7 @@ def rows() -> pa.Table:
 @pytest.fixture(scope="module")
 def expected(explainer: Explainer, rows: pa.Table) -> pa.Table:
     """What one process answers."""
-    return pa.Table.from_batches(list(explain_batches(explainer, rows.to_batches(), keep=["customer"])))
+    return answers_of_one_process(explainer, rows)
 
 
 def as_bytes(table: pa.Table) -> bytes:
@@ -77,31 +72,12 @@ def test_the_bytes_of_one_process(explainer: Explainer, rows: pa.Table, expected
     assert "3000" in answers.stats()  # Ray's own account of the progress
 
 
-@dataclass(frozen=True, eq=False)
-class FatalOnce(Task):
-    """Kills its worker in the middle of a batch, once."""
-
-    mark: str = ""
-
-    def answer(self, rows: Rows, stop: Any = None) -> pa.RecordBatch:
-        if 2000 in rows.batch["customer"].to_pylist():
-            try:
-                os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return super().answer(rows, stop)
-
-
 def test_a_killed_worker_costs_nothing_but_time(
     explainer: Explainer, rows: pa.Table, expected: pa.Table, tmp_path: Path
 ) -> None:
     from treefocus.scale.ray import map_task
 
-    task = Task.of(explainer, keep=["customer"], n_jobs=1)
-    own = {field.name: getattr(task, field.name) for field in fields(task)}
-    fatal = FatalOnce(**own, mark=str(tmp_path / "killed"))
+    fatal = FatalOnce.task(explainer, tmp_path / "killed")
     dataset = ray.data.from_arrow([rows.slice(start, 500) for start in range(0, 3000, 500)])
     answers = map_task(fatal, dataset, n_workers=2, batch_rows=250)
     assert as_bytes(gathered(answers)) == as_bytes(expected)

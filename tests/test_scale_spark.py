@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from streams import loan_explainer, loan_rows
+from streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, python_path
 from treefocus import Explainer
-from treefocus.scale.batches import Rows, Task, explain_batches
 
 pytest.importorskip("pyspark", reason="needs the extra spark")
 pytestmark = [
@@ -29,9 +26,8 @@ pytestmark = [
 def spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
-    paths = os.pathsep.join([str(Path(__file__).parent), *(path for path in sys.path if path)])
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = paths
+    os.environ["PYTHONPATH"] = python_path()
     session = (
         SparkSession.builder.master("local[2, 3]")  # two threads, three tries a task
         .config("spark.ui.enabled", "false")
@@ -60,7 +56,7 @@ def rows() -> pa.Table:
 @pytest.fixture(scope="module")
 def expected(explainer: Explainer, rows: pa.Table) -> pa.Table:
     """What one process answers."""
-    return pa.Table.from_batches(list(explain_batches(explainer, rows.to_batches(), keep=["customer"])))
+    return answers_of_one_process(explainer, rows)
 
 
 @pytest.fixture
@@ -90,30 +86,11 @@ def test_the_answers_of_one_process(spark: Any, explainer: Explainer, frame: Any
     assert rows_done.value == 2000
 
 
-@dataclass(frozen=True, eq=False)
-class FatalOnce(Task):
-    """Kills its worker in the middle of a batch, once."""
-
-    mark: str = ""
-
-    def answer(self, rows: Rows, stop: Any = None) -> pa.RecordBatch:
-        if 2000 in rows.batch["customer"].to_pylist():
-            try:
-                os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return super().answer(rows, stop)
-
-
 def test_a_killed_worker_costs_nothing_but_time(
     explainer: Explainer, frame: Any, expected: pa.Table, tmp_path: Path
 ) -> None:
     from treefocus.scale.spark import map_task
 
-    task = Task.of(explainer, keep=["customer"], n_jobs=1)
-    own = {field.name: getattr(task, field.name) for field in fields(task)}
-    answers = map_task(FatalOnce(**own, mark=str(tmp_path / "killed")), frame)
+    answers = map_task(FatalOnce.task(explainer, tmp_path / "killed"), frame)
     assert collected(answers) == by_customer(expected.to_pylist())
     assert (tmp_path / "killed").exists()

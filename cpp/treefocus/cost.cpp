@@ -5,6 +5,30 @@
 
 namespace treefocus {
 
+namespace {
+
+template <class Values>
+void take(std::vector<double>& stack, Values& values) {
+    std::copy(stack.end() - static_cast<std::ptrdiff_t>(values.size()), stack.end(), values.begin());
+    stack.resize(stack.size() - values.size());
+}
+
+}  // namespace
+
+void BoxCost::save_whole(std::vector<double>& stack, std::initializer_list<const std::vector<double>*> values) const {
+    for (const auto* one : values) stack.insert(stack.end(), one->begin(), one->end());
+    stack.insert(stack.end(), codes.begin(), codes.end());
+    stack.insert(stack.end(), {reached, cost});
+}
+
+void BoxCost::restore_whole(std::vector<double>& stack, std::initializer_list<std::vector<double>*> values) {
+    cost = stack.back();
+    reached = stack[stack.size() - 2];
+    stack.resize(stack.size() - 2);
+    take(stack, codes);
+    for (auto one = std::rbegin(values); one != std::rend(values); ++one) take(stack, **one);
+}
+
 void SeparableCost::load(const Choices& choices, const Batch&, std::int64_t) {
     choices_ = &choices;
     const Forest& forest = choices.forest;

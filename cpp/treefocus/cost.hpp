@@ -35,6 +35,11 @@ public:
     // Whether the point is as cheap as the bound, as far as the arithmetic can tell.
     bool is_tight() const { return reached <= cost * (1.0 + 1e-9) + noise; }
     double noise = 0.0;                      // absolute rounding error of a distance
+
+protected:
+    // All of a solved point: its cost, its cells and these values.
+    void save_whole(std::vector<double>& stack, std::initializer_list<const std::vector<double>*> values) const;
+    void restore_whole(std::vector<double>& stack, std::initializer_list<std::vector<double>*> values);
 };
 
 // Sums and maxima of per-feature terms: the closest point is closest in every feature at once.

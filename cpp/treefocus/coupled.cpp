@@ -225,26 +225,8 @@ double CoupledCost::with(std::int32_t f, std::int32_t code) const {
     return std::max(cost, delta * delta / variance_[f]);
 }
 
-void CoupledCost::save(std::int32_t, std::vector<double>& stack) const {
-    stack.insert(stack.end(), y_.begin(), y_.end());
-    stack.insert(stack.end(), point_.begin(), point_.end());
-    stack.insert(stack.end(), codes.begin(), codes.end());
-    stack.push_back(reached);
-    stack.push_back(cost);
-}
+void CoupledCost::save(std::int32_t, std::vector<double>& stack) const { save_whole(stack, {&y_, &point_}); }
 
-void CoupledCost::restore(std::int32_t, std::vector<double>& stack) {
-    const auto take = [&stack](auto& values) {
-        std::copy(stack.end() - static_cast<std::ptrdiff_t>(values.size()), stack.end(), values.begin());
-        stack.resize(stack.size() - values.size());
-    };
-    cost = stack.back();
-    stack.pop_back();
-    reached = stack.back();
-    stack.pop_back();
-    take(codes);
-    take(point_);
-    take(y_);
-}
+void CoupledCost::restore(std::int32_t, std::vector<double>& stack) { restore_whole(stack, {&y_, &point_}); }
 
 }  // namespace treefocus

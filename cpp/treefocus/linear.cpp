@@ -216,23 +216,11 @@ double LinearCost::with(std::int32_t f, std::int32_t code) const { return std::m
 
 void LinearCost::save(std::int32_t f, std::vector<double>& stack) const {
     base_.save(f, stack);
-    stack.insert(stack.end(), point_.begin(), point_.end());
-    stack.insert(stack.end(), codes.begin(), codes.end());
-    stack.push_back(reached);
-    stack.push_back(cost);
+    save_whole(stack, {&point_});
 }
 
 void LinearCost::restore(std::int32_t f, std::vector<double>& stack) {
-    const auto take = [&stack](auto& values) {
-        std::copy(stack.end() - static_cast<std::ptrdiff_t>(values.size()), stack.end(), values.begin());
-        stack.resize(stack.size() - values.size());
-    };
-    cost = stack.back();
-    stack.pop_back();
-    reached = stack.back();
-    stack.pop_back();
-    take(codes);
-    take(point_);
+    restore_whole(stack, {&point_});
     base_.restore(f, stack);
 }
 
