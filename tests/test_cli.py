@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 import pytest
 from pyarrow import parquet
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
@@ -25,6 +25,7 @@ from treefocus.explanation import Explanations
 from treefocus.tables import read_table
 
 NAMES = loans.SCHEMA.names
+PRICE = np.eye(len(NAMES))[1] + 0.1 * np.eye(len(NAMES))[2]  # what the regression predicts
 OWN = ["row", "predicted", "outcome", "status", "distance", "lower_bound", "gap", "reason"]
 
 
@@ -63,6 +64,8 @@ def files(tmp_path_factory):
     replace(forest, feature_names=None).save(folder / "nameless.json")
     numbered = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, (y == "approved").astype(int))
     replace(Explainer(numbered, X).forest, feature_names=NAMES).save(folder / "numbered.json")
+    priced = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, X @ PRICE)
+    replace(Explainer(priced, X).forest, feature_names=NAMES).save(folder / "priced.json")
     joblib.dump(model, folder / "model.joblib")
     (folder / "model.pkl").write_bytes(pickle.dumps(model))
     (folder / "linear.pkl").write_bytes(pickle.dumps(LogisticRegression(max_iter=5000).fit(X[:, :2] / 50, y)))
@@ -222,6 +225,44 @@ def test_target_matches_labels_that_are_not_text(explain, files, tmp_path, label
     assert {row["outcome"] for row in answers(tmp_path / "a.csv")} == {"1"}
 
 
+def test_a_probability_to_reach(explain, tmp_path):
+    explain("--target", "approved", "--at-least", 0.7, "-o", tmp_path / "a.json")
+    found = Explanations.from_json(tmp_path / "a.json")
+    assert found.favoured == "approved"
+    assert (found.likelihood[:, 0] < 0.7).all()
+    assert (found.likelihood[:, 1] >= 0.7).all()
+
+
+@pytest.mark.parametrize("output", ["a.csv", "folder/"])
+def test_a_number_to_reach(explain, files, tmp_path, output):
+    low, high = np.quantile(read_table(files / "train.csv", ["decision"]).values @ PRICE, [0.4, 0.6])
+    explain("--between", f"{low}:{high}", "-o", f"{tmp_path}/{output}", model=files / "priced.json")
+    if output == "folder/":
+        rows = [row for path in tmp_path.glob("folder/*.parquet") for row in parquet.read_table(path).to_pylist()]
+    else:
+        rows = answers(tmp_path / output)
+    assert len(rows) == 6
+    assert all(low <= float(row["outcome"]) <= high for row in rows)
+
+
+def test_several_ways_out(explain, tmp_path):
+    explain("--ways", 2, "-o", tmp_path / "a.json")
+    first, second = Explanations.from_json(tmp_path / "a.json").ways
+    both = first.has_answer & second.has_answer
+    assert both.any()
+    assert (first.is_moved[both] & ~second.is_moved[both]).any(axis=1).all()
+
+
+def test_weights_make_changes_dear(explain, tmp_path):
+    explain("-o", tmp_path / "plain.json")
+    plain = Explanations.from_json(tmp_path / "plain.json")
+    name = NAMES[int(plain.is_moved.sum(axis=0).argmax())]
+    explain("--weight", f"{name}:1000", "-o", tmp_path / "dear.json")
+    dear = Explanations.from_json(tmp_path / "dear.json")
+    column = NAMES.index(name)
+    assert dear.is_moved[:, column].sum() < plain.is_moved[:, column].sum()
+
+
 def test_whole_numbers_come_from_the_training_rows(explain, files, tmp_path):
     """One row of whole numbers does not make its columns whole."""
     header, first, *_ = (files / "rows.csv").read_text().splitlines()
@@ -375,6 +416,16 @@ def test_bad_rows(explain, files, tmp_path):
         (("--range", "income"), "COLUMN:LOW:HIGH"),
         (("--range", "income:1:b"), "COLUMN:LOW:HIGH"),
         (("--range", "income:5:1"), "from a low to a high"),
+        (("--at-least", "0.5"), "say which with --target"),
+        (("--target", "approved", "--at-least", "1.5"), "between 0 and 1"),
+        (("--between", "5"), "LOW:HIGH"),
+        (("--between", "5:6"), "ask for a class"),
+        (("--between", "5:6", "--target", "approved"), "about a class"),
+        (("--ways", "2", "-o", "folder/"), "one way out a row"),
+        (("--ways", "0"), "--ways"),
+        (("--weight", "income"), "COLUMN:NUMBER"),
+        (("--weight", "incme:2"), "Did you mean 'income'?"),
+        (("--weight", "income:-2"), "weight"),
         (("--bounds", "5"), "LOW:HIGH"),
         (("--bounds", "5:1"), "bounds"),
         (("--time-limit", "0"), "time_limit"),
@@ -386,6 +437,10 @@ def test_bad_rows(explain, files, tmp_path):
 )
 def test_options_with_a_wrong_value(explain, options, part):
     assert part in explain(*options, check=fails)
+
+
+def test_a_model_of_numbers_needs_a_number_to_reach(explain, files):
+    assert "--between LOW:HIGH" in explain(model=files / "priced.json", check=fails)
 
 
 def test_a_file_that_cannot_be_written(explain, tmp_path):

@@ -12,10 +12,11 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 
 from questions import random_question
 from streams import NAMES, loan_explainer, loan_rows
-from treefocus import Exact, Explainer, Focus, InvalidInput, Status
+from treefocus import Exact, Explainer, Focus, InvalidInput, Probability, Score, Status, loans
 from treefocus.scale.answers import answer_schema
 from treefocus.scale.batches import NODE_LIMIT, Task, explain_batches
 
@@ -48,6 +49,17 @@ def test_the_answers_are_those_of_explain(explainer: Explainer, rows: pa.Table) 
     for j, name in enumerate(NAMES):
         np.testing.assert_array_equal(answers[name].to_numpy(zero_copy_only=False), found.points[:, j])
     assert {"OPTIMAL", "INVALID"} <= set(answers["status"].to_pylist())
+
+
+@pytest.mark.parametrize("target", [Probability("approved", 0.6), Score(low=0.1)])
+def test_every_kind_of_target(rows: pa.Table, target: object) -> None:
+    X, y = loans.generate(600, seed=3)
+    explainer = Explainer(GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X, y), X, schema=loans.SCHEMA)
+    answers = together(explainer, rows.to_batches(max_chunksize=70), target=target, keep=["customer"])
+    found = explainer.explain(rows.select(NAMES), target=target)
+    assert answers["outcome"].to_pylist() == found.outcome.tolist()
+    assert answers["predicted"].to_pylist() == found.predicted.tolist()
+    np.testing.assert_array_equal(answers["distance"].to_numpy(zero_copy_only=False), found.distance)
 
 
 def test_the_changes_are_those_of_each_row(explainer: Explainer, rows: pa.Table) -> None:

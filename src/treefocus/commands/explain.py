@@ -7,8 +7,9 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ import typer
 
 from treefocus import distances
 from treefocus.adapters import load_model, translate
-from treefocus.commands.reading import constraints_of, label_of, numbers_of, read_rows
+from treefocus.commands.reading import constraints_of, numbers_of, read_rows, target_of, weights_of
 from treefocus.commands.schema import read_schema
 from treefocus.commands.showing import console_of, progress_bar, rate_bar, say, show_overview, summary_line
 from treefocus.errors import InvalidInput
@@ -33,6 +34,7 @@ OUTPUTS = (*TABLE_FILES, ".json", ".html")
 N_PEOPLE = 3  # whose answers are given as sentences
 INTERRUPTED = 130
 PATIENCE = 0.3  # seconds that a search may take to notice Ctrl-C
+Wanted = Callable[[Forest], Any]  # the target, once the model is known
 
 
 def explain(
@@ -81,6 +83,20 @@ def explain(
     ] = None,
     target: Annotated[
         str | None, typer.Option(metavar="CLASS", help="The class to reach; any other than the present if not given.")
+    ] = None,
+    at_least: Annotated[
+        float | None, typer.Option(metavar="P", help="With --target: the probability that the class has to reach.")
+    ] = None,
+    between: Annotated[
+        str | None,
+        typer.Option(metavar="LOW:HIGH", help="The predicted number to reach, of a regression; a side may be empty."),
+    ] = None,
+    ways: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Ways out to look for, each without a column that another needs.")
+    ] = 1,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN:NUMBER", help="What a change of a column costs; 1 if not given. Repeatable."),
     ] = None,
     strategy: Annotated[str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(STRATEGIES)}.")] = "auto",
     scale: Annotated[
@@ -133,6 +149,8 @@ def explain(
 
     \b
       treefocus explain model.json rows.csv --train train.csv --target approved
+      treefocus explain model.json rows.csv --target approved --at-least 0.8 --ways 3
+      treefocus explain prices.json rows.csv --train train.csv --between 200000:
       treefocus explain model.json rows.csv --fix age --range income:0:200000 -o answers.csv
       treefocus explain model.json customers.parquet --train train.csv --keep customer -o answers/
     """
@@ -143,16 +161,20 @@ def explain(
         "scale": None if scale == "none" else scale,
         "bounds": None if bounds is None else numbers_of("--bounds", bounds, bounds.split(":")),
         "schema": read_schema(schema),
+        "weights": weights_of(weight),
     }
+    wanted = partial(target_of, target, at_least, between)
     options = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}
     if output is not None and is_folder(output):
-        stream(asked, Path(output), made, options, target, keep or (), part_rows)
+        if ways > 1:
+            raise InvalidInput("Answers in a folder are one way out a row; --ways is for a file or the screen.")
+        stream(asked, Path(output), made, options, wanted, keep or (), part_rows)
         return
     if keep or part_rows:
         raise InvalidInput("--keep and --part-rows are for answers in a folder: -o FOLDER.")
     path = None if output is None else Path(output)
     _check_output(path)
-    _report(_explained(asked, made, options, target), path)
+    _report(_explained(asked, made, options | {"n": ways}, wanted), path)
 
 
 @dataclass(frozen=True)
@@ -174,7 +196,7 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", "\\")) or path.is_dir() or not path.suffix
 
 
-def _explained(asked: Asked, made: dict[str, Any], options: dict[str, Any], target: str | None) -> Explanations:
+def _explained(asked: Asked, made: dict[str, Any], options: dict[str, Any], wanted: Wanted) -> Explanations:
     """All rows at once."""
     model = load_model(asked.model, allow_pickle=asked.allow_pickle)
     forest = translate(model).forest
@@ -186,9 +208,9 @@ def _explained(asked: Asked, made: dict[str, Any], options: dict[str, Any], targ
             err=True,
         )
     explainer = Explainer(model, table if known is None else known, **made)
-    label = None if target is None else label_of(target, forest)
+    target = wanted(forest)
     with progress_bar("explaining", len(table.values)) as progress:
-        return explainer.explain(table, target=label, progress=progress, **options)
+        return explainer.explain(table, target=target, progress=progress, **options)
 
 
 def stream(
@@ -196,7 +218,7 @@ def stream(
     folder: Path,
     made: dict[str, Any],
     options: dict[str, Any],
-    target: str | None,
+    wanted: Wanted,
     keep: Sequence[str],
     part_rows: int | None,
 ) -> None:
@@ -206,7 +228,7 @@ def stream(
 
     forest = translate(load_model(asked.model, allow_pickle=asked.allow_pickle)).forest
     explainer = _streaming_explainer(asked, forest, made, keep)
-    label = None if target is None else label_of(target, forest)
+    target = wanted(forest)
     began, done = time.perf_counter(), 0
     try:
         with rate_bar() as show:
@@ -221,7 +243,7 @@ def stream(
                 asked.data,
                 folder,
                 keep=keep,
-                target=label,
+                target=target,
                 part_rows=part_rows,
                 progress=progress,
                 **options,

@@ -1,4 +1,4 @@
-"""What a command line names: models, rows, constraints, classes."""
+"""What a command line names: models, rows, constraints, targets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Forest
 from treefocus.schema import INTEGER
 from treefocus.tables import Table, read_names, read_table
+from treefocus.targets import Interval, Probability
 
 
 def read_rows(path: Path, ignore: Sequence[str] | None, forest: Forest, known: Table | None) -> Table:
@@ -70,6 +71,32 @@ def numbers_of(option: str, text: str, sides: Sequence[str]) -> tuple[float, flo
         form = "COLUMN:LOW:HIGH" if option == "--range" else "LOW:HIGH"
         reject(option, form, repr(text))
     return -np.inf if low is None else low, np.inf if high is None else high
+
+
+def weights_of(texts: Sequence[str] | None) -> dict[str, float] | None:
+    """What --weight says: COLUMN:NUMBER each."""
+    found: dict[str, float] = {}
+    for text in texts or ():
+        column, colon, number = text.rpartition(":")
+        if not (colon and column and _is_number(number)):
+            reject("--weight", "COLUMN:NUMBER", repr(text))
+        found[column] = float(number)
+    return found or None
+
+
+def target_of(label: str | None, at_least: float | None, between: str | None, forest: Forest) -> Any:
+    """What --target, --at-least and --between ask for together."""
+    if between is not None:
+        if label is not None or at_least is not None:
+            raise InvalidInput("--between is about a predicted number, --target and --at-least are about a class.")
+        return Interval(*numbers_of("--between", between, between.split(":")))
+    if forest.decision == "value":
+        raise InvalidInput(f"A {forest.source} predicts a number: say which is wanted with --between LOW:HIGH.")
+    if at_least is None:
+        return None if label is None else label_of(label, forest)
+    if label is None:
+        raise InvalidInput("--at-least is the probability of a class: say which with --target.")
+    return Probability(label_of(label, forest), at_least)
 
 
 def label_of(text: str, forest: Forest) -> Any:

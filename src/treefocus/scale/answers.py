@@ -14,6 +14,7 @@ from treefocus.explainer import Explainer
 from treefocus.explanation import Explanations
 from treefocus.forest import Bools, Floats, Forest
 from treefocus.schema import FLOAT32
+from treefocus.told import told_of
 
 Indices = NDArray[np.intp]
 OWN_COLUMNS = ("predicted", "outcome", "status", "reason", "distance", "lower_bound", "gap", "changes")
@@ -24,9 +25,9 @@ CHANGE = pa.struct(
 _LABELS = {"U": pa.string(), "b": pa.bool_(), "i": pa.int64(), "u": pa.int64(), "f": pa.float64()}
 
 
-def answer_schema(explainer: Explainer, kept: Sequence[pa.Field] = ()) -> pa.Schema:
+def answer_schema(explainer: Explainer, kept: Sequence[pa.Field] = (), target: Any = None) -> pa.Schema:
     """Columns of the answers: those kept of the input, what is known of the row, the counterfactual, the changes."""
-    label = label_type(explainer.forest)
+    label = pa.float64() if told_of(explainer.forest, target).is_value else label_type(explainer.forest)
     fields = [
         *kept,
         pa.field("predicted", label),
@@ -54,8 +55,8 @@ def column_of(feature: str) -> str:
 
 
 def label_type(forest: Forest) -> pa.DataType:
-    """The type of the classes' labels; numbers where there are none."""
-    return _LABELS.get(forest.classes.dtype.kind, pa.string()) if forest.n_classes else pa.float64()
+    """The type of the classes' labels."""
+    return _LABELS.get(forest.classes.dtype.kind, pa.string())
 
 
 def answer_batch(

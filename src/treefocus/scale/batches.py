@@ -23,7 +23,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
 from treefocus.scale.answers import answer_batch, answer_schema
 from treefocus.search import Auto, Strategy, as_strategy
-from treefocus.targets import as_targets
+from treefocus.targets import put
 
 NODE_LIMIT = 20_000  # boxes a row where no time limit is asked for; a proof that needs more ends in a bound
 MOST_WORKERS = 4  # batches explained at once: more would only wait for the interpreter
@@ -66,9 +66,9 @@ class Task:
         seed: int = 0,
     ) -> Task:
         """The task with these options of `explain_batches`; misuse is reported here, not by a worker."""
-        if np.ndim(target) > 0:
-            reject("target", "one class for all batches, or None", repr(target))
-        as_targets(target, explainer.forest, 0)
+        if isinstance(target, np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
+            reject("target", "the same for all batches: a class, Probability, Interval, Score or None", repr(target))
+        put(target, explainer.forest, 0)
         kernels.n_threads(n_jobs)
         if isinstance(strategy, str) and strategy == "auto" and time_limit is None:
             strategy = Auto(time_limit=None, node_limit=NODE_LIMIT)  # the same answers on every machine
@@ -97,7 +97,7 @@ class Task:
     def schema(self, source: pa.Schema) -> pa.Schema:
         """The answers' schema for input of this schema."""
         self.features(source)
-        return answer_schema(self.explainer, [source.field(name) for name in self.keep])
+        return answer_schema(self.explainer, [source.field(name) for name in self.keep], self.target)
 
     def answer(self, rows: Rows, stop: threading.Event | None = None) -> pa.RecordBatch:
         """The answers to one batch; given up when `stop` is set."""
@@ -140,9 +140,9 @@ def explain_batches(
     """Explain record batches, one after the other; each gives a record batch of answers, a line a row, in order.
 
     The batches have the model's columns, in any order and among others. keep: columns to carry along, such as a
-    customer's number. target: None for any other class, or a class. Without `time_limit` the default strategy
-    counts boxes (`NODE_LIMIT` a row) instead of seconds, so that the answers are the same on every machine. Answers are
-    checked on the forest, not on the source model, which need not be there.
+    customer's number. target: None for any other class, a class, or Probability, Interval or Score. Without
+    `time_limit` the default strategy counts boxes (`NODE_LIMIT` a row) instead of seconds, so that the answers are the
+    same on every machine. Answers are checked on the forest, not on the source model, which need not be there.
     """
     task = Task.of(
         explainer, keep=keep, target=target, strategy=strategy, time_limit=time_limit, n_jobs=n_jobs, seed=seed
