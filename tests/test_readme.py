@@ -3,13 +3,15 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeRegressor
 from typer.testing import CliRunner
 
-from treefocus import Forest, Status, constraints, kernels, load_forest, loans
+from treefocus import Explainer, Forest, Status, constraints, kernels, load_forest, loans
 from treefocus.adapters import supported
 from treefocus.cli import app
 from treefocus.distances import NAMED
@@ -55,11 +57,16 @@ def test_the_commands_of_the_readme_run(readme, monkeypatch):
     folder, names = readme
     monkeypatch.chdir(folder)
     names["explainer"].forest.save("model.json")
+    income = list(loans.SCHEMA.names).index("income")
+    predicts_a_number = DecisionTreeRegressor(max_depth=3).fit(names["X_train"], names["X_train"][:, income])
+    replace(Explainer(predicts_a_number, names["X_train"]).forest, feature_names=loans.SCHEMA.names).save(
+        "incomes.json"
+    )
     for file, rows in (("train.csv", names["X_train"][:300]), ("rows.csv", names["declined"][:3])):
         write_columns(file, dict(zip(loans.SCHEMA.names, rows.T.tolist(), strict=True)))
     commands = [line for block in blocks(README, "console") for line in block.splitlines()]
-    own = [shlex.split(line)[1:] for line in commands if line.startswith("treefocus explain")]
-    assert len(own) == 2
+    own = [shlex.split(line, comments=True)[1:] for line in commands if line.startswith("treefocus explain")]
+    assert len(own) == 4
     for arguments in own:
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, result.output
