@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 
 #include <optional>
 #include <stdexcept>
@@ -258,14 +259,19 @@ NB_MODULE(_core, m) {
     });
 
     m.def("polish", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high, In<double, 2> norm_weights,
-                       const HeldBatch& held, bool with_trades, Out<double, 2> points, int n_threads, Progress progress) {
+                       double bytes, const HeldBatch& held, bool with_trades, Out<double, 2> points, int n_threads, Progress progress) {
         const Norms norms = make_norms(forest, norm_weights);
         const Batch batch = held.of(forest);
         expect(points, "points", {held.rows.shape(0), held.rows.shape(1)});
         return run(progress, [&](Control& control) {
-            polish(forest, cell_low.data(), cell_high.data(), norms, batch, with_trades, points.data(), n_threads,
+            polish(forest, cell_low.data(), cell_high.data(), norms, bytes, batch, with_trades, points.data(), n_threads,
                    control);
         });
+    });
+
+    // Bytes on one thread: of the exact search, and of a descent.
+    m.def("memory", [](const Forest& forest) {
+        return std::pair(Plan(forest, Limits{}, 1).least, SoftBlock::bytes(forest));
     });
 
     m.def("nearest", [](const Forest& forest, const HeldBatch& held, In<std::int8_t, 1> kind, In<double, 2> examples,

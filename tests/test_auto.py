@@ -16,7 +16,7 @@ from forests import SEEDS
 from questions import random_question, stump
 from small_problems import DISTANCES, small_problem
 from test_exact import check
-from treefocus import Auto, Euclidean, Explainer, Focus, Forest, Mahalanobis, Status, kernels
+from treefocus import Auto, Euclidean, Exact, Explainer, Focus, Forest, Mahalanobis, Status, kernels
 from treefocus.forest import Floats
 from treefocus.problem import Examples, Problem
 from treefocus.search import Run, auto
@@ -188,3 +188,28 @@ def test_without_a_clock_the_answers_hang_on_the_boxes_alone(distance: str) -> N
     for name in ("points", "lower_bound", "distance"):
         assert getattr(alone, name).tobytes() == getattr(together, name).tobytes()
         assert getattr(alone, name).tobytes() == b"".join(getattr(part, name).tobytes() for part in parts)
+
+
+def test_without_room_for_the_search_nothing_is_claimed() -> None:
+    problem = small_problem(3, "euclidean", n_rows=6)
+    needed = kernels.memory_of(problem.forest)
+    assert 0 < needed.descent < needed.search
+    with pytest.warns(UserWarning, match=r"^No proof was tried: this model takes .* GB, and memory_limit is .* GB\.$"):
+        found = Exact(memory_limit=needed.search / 2).solve(problem, Run(n_jobs=2))
+    assert set(found.status) == {Status.NOT_FOUND}
+    assert (found.lower_bound == 0).all()
+    with pytest.warns(UserWarning, match="No proof was tried"):
+        found = Auto(memory_limit=needed.search / 2).solve(problem, Run(n_jobs=2))
+    assert set(found.status) <= {Status.BOUNDED, Status.NOT_FOUND}
+    assert problem.is_valid(found.points)[found.has_answer].all()
+    assert (found.lower_bound == 0).all()
+
+
+def test_room_for_one_thread_proves_as_much_as_room_for_many() -> None:
+    for seed in range(5):
+        problem = small_problem(seed, "manhattan", n_rows=8)
+        tight = kernels.memory_of(problem.forest).search * 1.01
+        narrow = Exact(memory_limit=tight).solve(problem, Run(n_jobs=2))
+        wide = Exact().solve(problem, Run(n_jobs=2))
+        np.testing.assert_array_equal(narrow.status, wide.status)
+        np.testing.assert_allclose(narrow.distance, wide.distance, rtol=1e-9)

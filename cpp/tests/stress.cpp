@@ -249,7 +249,7 @@ Found run_all(const Question& q, int n_threads, std::int64_t node_limit) {
 
     const Norms norms = euclidean(d);
     found.polished = found.best;
-    polish(forest, q.cell_low.data(), q.cell_high.data(), norms, batch, true, found.polished.data(), n_threads, control);
+    polish(forest, q.cell_low.data(), q.cell_high.data(), norms, 1e8, batch, true, found.polished.data(), n_threads, control);
 
     found.exact.assign(n * d, kNan);
     found.distance.assign(n, kInfinity);

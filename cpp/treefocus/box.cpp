@@ -6,8 +6,17 @@
 
 namespace treefocus {
 
+double most_sides(const Forest& forest) {
+    std::vector<std::int32_t> depth(forest.n_nodes(), 0);
+    double sides = 0.0;
+    for (std::int32_t node = 0; node < forest.n_nodes(); ++node) {
+        if (forest.feature[node] < 0) sides += std::min(depth[node], forest.n_features);
+        else depth[node + 1] = depth[forest.right[node]] = depth[node] + 1;
+    }
+    return sides;
+}
+
 LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
-    std::vector<std::vector<Side>> path(forest.n_nodes());
     std::map<std::pair<std::int32_t, std::vector<std::uint64_t>>, std::int32_t> known;  // sets by feature and words
     const auto set_side = [&](std::int32_t f, const std::vector<std::uint64_t>& cells) {
         const auto [found, is_new] = known.try_emplace({f, cells}, n_sets());
@@ -33,23 +42,44 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
         for (std::int32_t w = 0; w < n_words; ++w) cells[w] &= is_left ? left[w] : ~left[w];
         return set_side(f, cells);
     };
-    for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
-        for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node) {
-            const std::int32_t f = forest.feature[node];
-            if (f < 0) {
-                side.insert(side.end(), path[node].begin(), path[node].end());
-                start.push_back(static_cast<std::int32_t>(side.size()));
-            } else {
-                for (const bool is_left : {true, false}) {
-                    std::vector<Side> own = path[node];
-                    const auto found = std::find_if(own.begin(), own.end(), [f](const Side& s) { return s.feature == f; });
-                    if (found == own.end()) own.push_back(narrowed(nullptr, node, is_left));
-                    else *found = narrowed(&*found, node, is_left);
-                    path[is_left ? node + 1 : forest.right[node]] = std::move(own);
-                }
-            }
-            path[node] = {};
+    // Nodes stand in pre-order: from a leaf the walk goes back to the last node whose right side is still to come.
+    struct Turn {
+        std::int32_t node;
+        bool is_left;
+        std::size_t at;   // the node's feature in the path,
+        Side before;      // and what it was before this turn; kNone low where the path did not have it
+    };
+    std::vector<Side> path;
+    std::vector<Turn> turns;
+    const auto take = [&](std::int32_t node, bool is_left) {
+        const std::int32_t f = forest.feature[node];
+        const auto found = std::find_if(path.begin(), path.end(), [f](const Side& s) { return s.feature == f; });
+        const std::size_t at = found - path.begin();
+        turns.push_back({node, is_left, at, found == path.end() ? Side{f, kNone, kNone} : *found});
+        if (found == path.end()) path.push_back(narrowed(nullptr, node, is_left));
+        else path[at] = narrowed(&path[at], node, is_left);
+    };
+    const auto take_back = [&] {
+        const Turn turn = turns.back();
+        turns.pop_back();
+        if (turn.before.low == kNone) path.pop_back();
+        else path[turn.at] = turn.before;
+        return turn;
+    };
+    start.reserve(forest.n_leaves() + 1);
+    side.reserve(static_cast<std::size_t>(most_sides(forest)));
+    for (std::int32_t node = 0; node < forest.n_nodes(); ++node) {
+        if (forest.feature[node] >= 0) {
+            take(node, true);
+            continue;
         }
+        side.insert(side.end(), path.begin(), path.end());
+        start.push_back(static_cast<std::int32_t>(side.size()));
+        while (!turns.empty())
+            if (const Turn turn = take_back(); turn.is_left) {
+                take(turn.node, false);
+                break;
+            }
     }
     number_slots(forest);
 }

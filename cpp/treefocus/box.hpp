@@ -50,6 +50,8 @@ struct Side {
     std::int32_t set() const { return low - kSet; }
 };
 
+double most_sides(const Forest& forest);                   // what the boxes of all leaves have together, at most
+
 struct LeafBoxes {
     explicit LeafBoxes(const Forest& forest);
     std::vector<std::int32_t> start;                       // (n_leaves + 1,)

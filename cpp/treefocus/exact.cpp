@@ -9,37 +9,37 @@
 
 namespace treefocus {
 
-Plan::Plan(const Forest& forest, const Limits& limits, int n_threads) {
-    // Without a clock the answer is the same on every machine, so it may not hang on how many threads share the memory.
-    if (limits.seconds == kInfinity) n_threads = std::max(n_threads, kPlannedThreads);
-    // A leaf's box has at most a side per node on its path.
-    std::vector<std::int32_t> depth(forest.n_nodes(), 0);
-    double sides = 0.0, axes = 0.0;
-    for (std::int32_t node = 0; node < forest.n_nodes(); ++node) {
-        if (forest.feature[node] < 0) sides += depth[node];
-        else depth[node + 1] = depth[forest.right[node]] = depth[node] + 1, axes += 1.0;
-    }
-    const double leaves = forest.n_leaves(), classes = forest.n_classes;
+Plan::Plan(const Forest& forest, const Limits& limits, int n_wanted) {
+    const double leaves = forest.n_leaves(), axes = forest.n_nodes() - leaves, classes = forest.n_classes;
+    const double sides = most_sides(forest), slots = std::min(axes, double(forest.n_trees()) * forest.n_features);
     const double sets = 3.0 * forest.set_user_node.size() * (64.0 + 8.0 * forest.n_words);
-    const double shared = sides * (sizeof(Side) + 4.0) + axes * 4.0 + leaves * 4.0 + classes * (classes - 1.0) * leaves * 12.0 + sets;
+    const double tests = std::max(classes * (classes - 1.0), 2.0);
+    const double shared = sides * (sizeof(Side) + 4.0) + slots * 8.0 + leaves * (4.0 + 12.0 * tests) + sets;
+    const double own = forest.n_cells() * 32.0 + slots * 8.0 * std::max(classes, 2.0) + leaves + forest.n_trees() * 24.0 + 1e6;
+    const double room = limits.bytes - shared;
+    least = shared + own;
+    can_search = room > own && sides < std::numeric_limits<std::int32_t>::max();
+    n_threads = can_search ? static_cast<int>(std::min<double>(n_wanted, room / own)) : 0;
+    // Without a clock the answer is the same on every machine, so it may not hang on how many threads share the memory.
+    const double planned = limits.seconds == kInfinity ? std::max(n_wanted, kPlannedThreads) : n_threads;
     const double grids = sides * sizeof(TreeGrids::Span) + axes * 40.0 + 64.0 * forest.n_words * forest.set_user_node.size() * 4.0;
-    const double state = axes * 32.0 + 8.0 * forest.n_cells() + 20.0 * leaves;
-    can_search = shared < limits.bytes;
-    const double left = limits.bytes - shared - grids - n_threads * (axes * (32.0 + 8.0 * classes) + leaves * 12.0);
-    can_price = left > n_threads * 4.0 * state;
-    max_depth = can_price ? static_cast<int>(std::min(left / (n_threads * state), 200.0)) : 0;
+    const double state = axes * 24.0 + slots * 8.0 + 8.0 * forest.n_cells() + 20.0 * leaves;
+    const double left = room - grids - planned * (own + axes * 32.0 + leaves * 12.0);
+    can_price = can_search && left > planned * 4.0 * state;
+    max_depth = can_price ? static_cast<int>(std::min(left / (planned * state), 200.0)) : 0;
 }
 
-ExactShared::ExactShared(const Forest& forest, const Plan& plan) : boxes(forest), goals(forest) {
-    if (plan.can_price) grids.emplace(forest, boxes);
-}
-
-std::shared_ptr<const ExactShared> ExactShared::of(const Forest& forest, const Plan& plan) {
+std::shared_ptr<const ExactShared> ExactShared::of(const Forest& forest) {
     std::lock_guard lock(forest.cache->mutex);
-    auto shared = std::static_pointer_cast<const ExactShared>(forest.cache->exact);
-    if (!shared || shared->grids.has_value() != plan.can_price)
-        forest.cache->exact = shared = std::make_shared<const ExactShared>(forest, plan);
-    return shared;
+    if (!forest.cache->exact) forest.cache->exact = std::make_shared<const ExactShared>(forest);
+    return std::static_pointer_cast<const ExactShared>(forest.cache->exact);
+}
+
+std::shared_ptr<const TreeGrids> ExactShared::grids_of(const Forest& forest, const ExactShared& shared, const Plan& plan) {
+    std::lock_guard lock(forest.cache->mutex);
+    if (!plan.can_price) forest.cache->grids.reset();
+    else if (!forest.cache->grids) forest.cache->grids = std::make_shared<const TreeGrids>(forest, shared.boxes);
+    return std::static_pointer_cast<const TreeGrids>(forest.cache->grids);
 }
 
 namespace {
@@ -60,10 +60,10 @@ double smallest_step(const Choices& choices, const BoxCost& cost) {
 // One row: a short try at the whole question, then limits from below, each proven before the next.
 class RowSearch {
 public:
-    RowSearch(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
-              const Plan& plan, const Batch& batch, std::int64_t row, Control& control)
+    RowSearch(const Forest& forest, const ExactShared& shared, const TreeGrids* grids, const Choices& choices, BoxCost& cost,
+              const Limits& limits, const Plan& plan, const Batch& batch, std::int64_t row, Control& control)
         : choices_(choices), cost_(cost), limits_(limits),
-          search_(forest, shared, choices, cost, limits, plan, batch, row, control, Search::Clock::now()),
+          search_(forest, shared, grids, choices, cost, limits, plan, batch, row, control, Search::Clock::now()),
           goals_(shared.goals.of(batch.origin[row], batch.target[row])) {}
 
     // `best` holds an answer at `distance`, or nothing at infinity; both are improved in place.
@@ -147,9 +147,10 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
            double* lower_bound, std::int8_t* proof, std::int64_t* nodes, int n_threads, Control& control) {
     const Plan plan(forest, limits, n_threads);
     if (!plan.can_search) return;
-    const auto shared = ExactShared::of(forest, plan);
+    const auto shared = ExactShared::of(forest);
+    const auto grids = ExactShared::grids_of(forest, *shared, plan);
     const std::int32_t d = forest.n_features;
-    parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
+    parallel_for(batch.n, 1, plan.n_threads, control, [&](std::int64_t row, std::int64_t) {
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         std::unique_ptr<BoxCost> cost;
@@ -157,7 +158,7 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
         else if (norms) cost = std::make_unique<SeparableCost>(*norms);
         else cost = std::make_unique<CoupledCost>(*distance);
         cost->load(choices, batch, row);
-        RowSearch search(forest, *shared, choices, *cost, limits, plan, batch, row, control);
+        RowSearch search(forest, *shared, grids.get(), choices, *cost, limits, plan, batch, row, control);
         const Answer answer = search.run(best + row * d, distances[row]);
         distances[row] = answer.distance;
         lower_bound[row] = answer.lower_bound;

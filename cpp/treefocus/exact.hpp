@@ -37,20 +37,21 @@ struct Answer {
     std::int64_t nodes = 0;
 };
 
-// What fits into the memory: the search at all, priced bounds, and how many of them inside each other.
+// What fits into the memory: the search at all, on how many threads, priced bounds, and how many of them inside each other.
 struct Plan {
-    Plan(const Forest& forest, const Limits& limits, int n_threads);
+    Plan(const Forest& forest, const Limits& limits, int n_wanted);
     bool can_search = true, can_price = true;
-    int max_depth = 0;
+    int n_threads = 0, max_depth = 0;
+    double least = 0.0;                        // bytes that a search on one thread takes
     static constexpr int kPlannedThreads = 8;  // without a clock, memory is planned for so many at least
 };
 
-// What every row of a batch shares.
+// What every row of a batch shares, kept with the forest; the grids, for priced bounds, only while there is room for them.
 struct ExactShared {
-    ExactShared(const Forest& forest, const Plan& plan);
-    static std::shared_ptr<const ExactShared> of(const Forest& forest, const Plan& plan);  // kept with the forest
+    explicit ExactShared(const Forest& forest) : boxes(forest), goals(forest) {}
+    static std::shared_ptr<const ExactShared> of(const Forest& forest);
+    static std::shared_ptr<const TreeGrids> grids_of(const Forest& forest, const ExactShared& shared, const Plan& plan);
     LeafBoxes boxes;
-    std::optional<TreeGrids> grids;
     Goals goals;
 };
 
@@ -60,8 +61,8 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
            const Distance* distance, const Limits& limits, const Batch& batch, double* best, double* distances,
            double* lower_bound, std::int8_t* proof, std::int64_t* nodes, int n_threads, Control& control);
 
-// polish.cpp -- points (n, d), answers on entry (NaN where none), are improved in place.
-void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Batch& batch,
-            bool with_trades, double* points, int n_threads, Control& control);
+// polish.cpp -- points (n, d), answers on entry (NaN where none), are improved in place, as far as the memory allows.
+void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, double bytes,
+            const Batch& batch, bool with_trades, double* points, int n_threads, Control& control);
 
 }  // namespace treefocus

@@ -20,7 +20,7 @@ constexpr std::int32_t kBySet = INT32_MIN;           // code_split of a node tha
 // A place for what a kernel derives from a forest and wants to keep; the kernel knows what it is.
 struct Cache {
     std::mutex mutex;
-    std::shared_ptr<const void> exact;
+    std::shared_ptr<const void> exact, grids;
 };
 
 struct Forest {

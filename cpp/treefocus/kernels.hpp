@@ -69,6 +69,7 @@ public:
     double loss[kLanes];            // out
     std::vector<double> gradient;   // (d, kLanes) out
     void run();
+    static double bytes(const Forest& forest);   // what a block takes, about
 
 private:
     void activate();

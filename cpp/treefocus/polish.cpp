@@ -318,13 +318,13 @@ private:
 
 }  // namespace
 
-void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, const Batch& batch,
-            bool with_trades, double* points, int n_threads, Control& control) {
-    const Plan plan(forest, Limits{}, n_threads);
+void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, double bytes,
+            const Batch& batch, bool with_trades, double* points, int n_threads, Control& control) {
+    const Plan plan(forest, Limits{kInfinity, 0, bytes}, n_threads);
     if (!plan.can_search) return;  // the leaves' boxes alone would not fit
-    const auto shared = ExactShared::of(forest, plan);
+    const auto shared = ExactShared::of(forest);
     const std::int32_t d = forest.n_features;
-    parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
+    parallel_for(batch.n, 1, plan.n_threads, control, [&](std::int64_t row, std::int64_t) {
         if (std::all_of(points + row * d, points + (row + 1) * d, [](double v) { return std::isnan(v); })) return;
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);

@@ -9,6 +9,8 @@ namespace treefocus {
 TreeGrids::TreeGrids(const Forest& forest, const LeafBoxes& boxes)
     : axis_start{0}, span_start{0}, axes_of(forest.n_features) {
     std::vector<std::int32_t> axis_of(forest.n_features, -1);
+    span.reserve(boxes.side.size());
+    span_start.reserve(boxes.start.size());
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
         for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
             if (const std::int32_t f = forest.feature[node]; f >= 0 && axis_of[f] < axis_start.back()) {

@@ -2,11 +2,11 @@
 
 namespace treefocus {
 
-Search::Search(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
-               const Plan& plan, const Batch& batch, std::int64_t row, Control& control, Clock::time_point began)
+Search::Search(const Forest& forest, const ExactShared& shared, const TreeGrids* grids, const Choices& choices, BoxCost& cost,
+               const Limits& limits, const Plan& plan, const Batch& batch, std::int64_t row, Control& control, Clock::time_point began)
     : forest_(forest), shared_(shared), choices_(choices), cost_(cost), limits_(limits), plan_(plan),
       control_(control), began_(began), walker_(forest), pull_set_(shared.boxes.n_sets()) {
-    if (shared.grids) price_.emplace(forest, shared.boxes, *shared.grids);
+    if (grids) price_.emplace(forest, shared.boxes, *grids);
     if (batch.rules) relations_ = batch.rules, rules_.emplace(forest, *batch.rules, batch.rows + row * forest.n_features);
 }
 

@@ -14,8 +14,8 @@ namespace treefocus {
 class Search {
 public:
     using Clock = std::chrono::steady_clock;
-    Search(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost, const Limits& limits,
-           const Plan& plan, const Batch& batch, std::int64_t row, Control& control, Clock::time_point began);
+    Search(const Forest& forest, const ExactShared& shared, const TreeGrids* grids, const Choices& choices, BoxCost& cost,
+           const Limits& limits, const Plan& plan, const Batch& batch, std::int64_t row, Control& control, Clock::time_point began);
 
     // Looks for an answer cheaper than limit. True if the search came to its end: then `limit` is proven.
     bool run(const Goal& goal, double limit, std::int64_t target_class);

@@ -68,6 +68,11 @@ void gradients_down(const std::int32_t* feature, const std::int32_t* slot, const
 
 }  // namespace
 
+double SoftBlock::bytes(const Forest& forest) {
+    const double columns = forest.n_outputs;
+    return forest.slot_split.size() * (8.0 + 8.0 * kLanes) + columns * 8.0 * (forest.n_leaves() + kLanes * forest.n_features);
+}
+
 SoftBlock::SoftBlock(const Forest& forest, const SoftForest& soft)
     : z(static_cast<std::size_t>(forest.n_features) * kLanes), gradient(z.size()), forest_(forest), soft_(soft),
       n_columns_(forest.n_outputs == 2 && soft.use_softmax ? 1 : forest.n_outputs), centre_(forest.n_features),

@@ -30,7 +30,7 @@ from treefocus.evaluation.paper import BY_ID, EPSILONS, ITERATIONS, LAMBDAS, SET
 from treefocus.forest import Floats, Forest
 from treefocus.problem import Problem, Space
 from treefocus.schema import Schema
-from treefocus.search.auto import seeded
+from treefocus.search.auto import Auto
 from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy
 from treefocus.search.dace import Dace
 from treefocus.search.exact import Exact
@@ -189,7 +189,7 @@ def _optimum(setting: Setting, problem: Problem, columns: dict[str, Column], opt
     rows = _sample(len(problem), options.optimum_rows if is_sampled else None, options.seed)
     began = time.perf_counter()
     part = problem.subset(rows)
-    incumbent = seeded(part, run)
+    incumbent = Auto().seeded(part, run)
     offer_columns(incumbent, rows, columns)
     outcome = Exact(time_limit=options.optimum_seconds).prove(part, incumbent, run)
     known = columns["faithful"].distances(len(problem))[rows]

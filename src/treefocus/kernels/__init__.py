@@ -195,16 +195,39 @@ def exact(
 
 
 def polish(
-    forest: Forest, norms: Norms, batch: Batch, points: Floats, *, with_trades: bool = True, n_jobs: int | None = None
+    forest: Forest,
+    norms: Norms,
+    batch: Batch,
+    points: Floats,
+    *,
+    with_trades: bool = True,
+    memory: float = 1e9,
+    n_jobs: int | None = None,
 ) -> Floats:
-    """(n_rows, n_features) answers that no move of one feature and no trade between two improves; NaN stays NaN."""
+    """(n_rows, n_features) answers that no move of one feature and no trade between two improves; NaN stays NaN.
+
+    A forest that does not fit into the memory (bytes) leaves the points as they are.
+    """
     points = points.copy()
     grid = grid_of(forest)
     _core.polish(
-        compiled(forest), grid.low, grid.high, norms.weights, _held(forest, batch), with_trades, points,
+        compiled(forest), grid.low, grid.high, norms.weights, memory, _held(forest, batch), with_trades, points,
         n_threads(n_jobs), None,
     )  # fmt: skip
     return points
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that one thread takes, about, on top of the model."""
+
+    search: float
+    descent: float
+
+
+def memory_of(forest: Forest) -> Memory:
+    """What the exact search and a descent take."""
+    return Memory(*_core.memory(compiled(forest)))
 
 
 def nearest(

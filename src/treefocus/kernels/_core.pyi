@@ -134,6 +134,7 @@ def polish(
     cell_low: _Array,
     cell_high: _Array,
     norm_weights: _Array,
+    memory: float,
     batch: Batch,
     with_trades: bool,
     points: _Array,
@@ -149,3 +150,4 @@ def nearest(
     index: _Array,
     n_threads: int,
 ) -> None: ...
+def memory(forest: Forest) -> tuple[float, float]: ...

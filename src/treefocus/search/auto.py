@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from treefocus import kernels
 from treefocus.distances import Manhattan
+from treefocus.forest import Floats
 from treefocus.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
 from treefocus.search.exact import Exact
@@ -24,6 +27,8 @@ SEEDS = tuple(
 SHORT_SEARCH = 3000  # boxes a row that belong to the heuristic part
 FIRST_LOOK = 100  # boxes a row before any seed, which prove most rows where there are few thresholds,
 FEW_THRESHOLDS = 64  # at most so many; there seeds would cost more than the proof
+STEPS_PER_SECOND = 25_000_000  # nodes times iterations of a descent that a second of time limit allows: a third of it,
+NO_CLOCK = 10.0  # which counts as so many seconds where there is none; beyond, the search starts without that seed
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Auto(Strategy):
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Seed, polish, prove."""
         if problem.distance.norms is None and problem.distance.compiled is None:
-            return Outcome.of_points(problem, seeded(problem, run, FIRST_SEED if self.prove else SEEDS).points)
+            return Outcome.of_points(problem, self.seeded(problem, run).points)
         limit = self.time_limit if run.time_limit is None else run.time_limit
         exact = Exact(time_limit=limit, node_limit=self.node_limit, memory_limit=self.memory_limit)
         return self._proven(exact, problem, run) if self.prove else self._close(exact, problem, run)
@@ -55,13 +60,13 @@ class Auto(Strategy):
     def _proven(self, exact: Exact, problem: Problem, run: Run) -> Outcome:
         """Seeds and proof; where there are few thresholds, for what a look without seeds leaves open."""
         if len(kernels.grid_of(problem.forest).threshold) > FEW_THRESHOLDS:
-            return exact.prove(problem, seeded(problem, run), run)
+            return exact.prove(problem, self.seeded(problem, run), run)
         node_limit = FIRST_LOOK if exact.node_limit is None else min(FIRST_LOOK, exact.node_limit)
         found = replace(exact, node_limit=node_limit).solve(problem, replace(run, progress=None))
         left = np.flatnonzero(~found.is_settled)
         if left.size:
             part = problem.subset(left)
-            incumbent = seeded(part, run)
+            incumbent = self.seeded(part, run)
             incumbent.offer(found.points[left])
             found = found.replaced(left, exact.prove(part, incumbent, run))
         return replace(found, limits=exact.limits(run))
@@ -69,31 +74,42 @@ class Auto(Strategy):
     def _close(self, exact: Exact, problem: Problem, run: Run) -> Outcome:
         """Seeds, polished before and after a short search."""
         node_limit = SHORT_SEARCH if exact.node_limit is None else min(SHORT_SEARCH, exact.node_limit)
-        incumbent = seeded(problem, run, SEEDS)
-        incumbent.offer(polished(problem, incumbent.points, run))
+        incumbent = self.seeded(problem, run)
+        incumbent.offer(polished(problem, incumbent.points, run, memory=self.memory_limit))
         found = replace(exact, node_limit=node_limit).prove(problem, incumbent, run)
-        incumbent.offer(polished(problem, found.points, run))
+        incumbent.offer(polished(problem, found.points, run, memory=self.memory_limit))
         return found.improved(incumbent)
 
+    def seeded(self, problem: Problem, run: Run) -> Incumbent:
+        """The best of several starts, with the cheap half of polish: a search over boxes follows."""
+        quiet = replace(run, progress=None)
+        polish = partial(polished, run=quiet, with_trades=False, memory=self.memory_limit)
+        incumbent = Incumbent(problem)
+        for points in self._descents(FIRST_SEED if self.prove else SEEDS, problem, quiet):
+            incumbent.offer(polish(problem, points))
+        if problem.examples is not None:
+            examples = nearest_examples(problem, quiet)
+            is_start = problem.is_valid(examples)
+            incumbent.offer(polish(problem, np.where(is_start[:, None], examples, np.nan)))
+        left = incumbent.missing
+        if left.size:
+            part = problem.subset(left)
+            for points in self._descents((Focus(polish=False),), part, quiet):
+                incumbent.offer(polish(part, points), left)
+        return incumbent
 
-def seeded(problem: Problem, run: Run, seeds: tuple[Focus, ...] = FIRST_SEED) -> Incumbent:
-    """The best of several starts; a search over boxes follows, so only the cheap half of polish is spent on each."""
-    quiet = replace(run, progress=None)
-    incumbent = Incumbent(problem)
-    guide = problem
-    if problem.distance.compiled is None and problem.distance.norms is not None:
-        # No descent on this distance: the Manhattan distance stands in for the seeds.
-        guide = replace(problem, distance=Manhattan().fitted(problem.forest.n_features, None))
-    for seed in seeds:
-        incumbent.offer(polished(problem, seed.solve(guide, quiet).points, quiet, with_trades=False))
-    if problem.examples is not None:
-        examples = nearest_examples(problem, quiet)
-        is_start = problem.is_valid(examples)
-        starts = np.where(is_start[:, None], examples, np.nan)
-        incumbent.offer(polished(problem, starts, quiet, with_trades=False))
-    left = incumbent.missing
-    if left.size:
-        part = problem.subset(left)
-        found = Focus(polish=False).solve(guide.subset(left), quiet).points
-        incumbent.offer(polished(part, found, quiet, with_trades=False), left)
-    return incumbent
+    def _descents(self, seeds: tuple[Focus, ...], problem: Problem, run: Run) -> Iterator[Floats]:
+        """The answers of each seed that the model's size allows, or needs where no search is possible."""
+        forest, memory = problem.forest, kernels.memory_of(problem.forest)
+        if memory.descent > self.memory_limit:
+            return
+        n_threads = min(kernels.n_threads(run.n_jobs), int(self.memory_limit // memory.descent))
+        if problem.distance.compiled is None and problem.distance.norms is not None:
+            # No descent on this distance: the Manhattan distance stands in for the seeds.
+            problem = replace(problem, distance=Manhattan().fitted(forest.n_features, None))
+        can_search = memory.search <= self.memory_limit
+        seconds = self.time_limit if run.time_limit is None else run.time_limit
+        most_steps = STEPS_PER_SECOND * (NO_CLOCK if seconds is None else seconds)
+        for seed in seeds:
+            if not can_search or seed.iterations * len(forest.feature) <= most_steps:
+                yield seed.solve(problem, replace(run, n_jobs=n_threads)).points

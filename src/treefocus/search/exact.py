@@ -62,6 +62,13 @@ class Exact(Strategy):
             n_jobs=run.n_jobs,
             progress=run.progress,
         )
+        needed = kernels.memory_of(problem.forest).search
+        if needed > limits.memory_limit:
+            warnings.warn(
+                f"No proof was tried: this model takes {needed / 1e9:.1f} GB, and memory_limit is "
+                f"{limits.memory_limit / 1e9:.1f} GB.",
+                stacklevel=2,
+            )
         if found.is_interrupted:
             warnings.warn("The search was interrupted; rows it did not reach have no proof.", stacklevel=2)
         incumbent.offer(found.points)

@@ -10,14 +10,18 @@ from treefocus.problem import Problem
 from treefocus.search.base import Run
 
 
-def polished(problem: Problem, points: Floats, run: Run, *, with_trades: bool = True) -> Floats:
+def polished(problem: Problem, points: Floats, run: Run, *, with_trades: bool = True, memory: float = 1e9) -> Floats:
     """The points, improved by moves of one feature and, unless told otherwise, by trades between two.
+
+    memory: bytes that this may take; a forest that does not fit leaves the points as they are.
 
     Distances that couple features have no cells to walk: there each feature is brought home as far as it helps.
     """
     norms = problem.distance.norms
     if norms is not None:
-        return kernels.polish(problem.forest, norms, problem.batch, points, with_trades=with_trades, n_jobs=run.n_jobs)
+        return kernels.polish(
+            problem.forest, norms, problem.batch, points, with_trades=with_trades, memory=memory, n_jobs=run.n_jobs
+        )
     return _homeward(problem, points)
 
 
