@@ -12,8 +12,9 @@ from hypothesis import given, settings
 
 from forests import SEEDS, random_forest
 from questions import FAST, random_question, stump
-from treefocus import Explainer, Forest, InvalidInput, Status, kernels
-from treefocus.targets import ANY_OTHER, as_targets
+from treefocus import Explainer, Forest, Interval, InvalidInput, Probability, Status, kernels
+from treefocus.kernels.reference import shown
+from treefocus.targets import ANY_OTHER, YES, as_targets, put
 
 WORDS = stump()  # "no", "yes"
 
@@ -103,3 +104,33 @@ def test_a_class_no_leaf_gives_is_not_reached() -> None:
     assert found.status.tolist() == [Status.INFEASIBLE] * 2
     assert found.counterfactuals.shape == data.shape
     assert np.isnan(found.counterfactuals).all()
+
+
+# --- where an interval or a probability begins, in scores
+
+
+EXTREME = [5e-324, 1e-320, 1e-300, 1e-17, 0.3, 0.999999939, 1 - 2.0**-30, 1 - 2.0**-52, 1 - 2.0**-53]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("at_least", EXTREME)
+def test_any_probability_has_its_first_score_at_once(at_least: float, dtype: str) -> None:
+    forest = stump(
+        leaf_value=[[-1.0], [1.0]], base_score=[0.0], link="sigmoid", decision="above", classes=["no", "yes"],
+        score_dtype=dtype,
+    )  # fmt: skip
+    asked, answer = put(Probability("yes", at_least), forest, 1)
+    assert answer.tolist() == [YES]
+    assert shown(forest, np.array([[asked.cut]]))[0, 0] >= at_least
+    if dtype == "float64":
+        assert shown(forest, np.array([[asked.cut - 1e-6]]))[0, 0] <= at_least
+
+
+@pytest.mark.parametrize("link", ["exp", "sigmoid"])
+@pytest.mark.parametrize(("low", "high"), [(5e-324, 0.1), (1e-320, 0.5), (0.3, 1 - 2.0**-53), (0.999999939, 1.0)])
+def test_any_interval_has_its_scores_at_once(link: str, low: float, high: float) -> None:
+    forest = stump(leaf_value=[[-1.0], [1.0]], base_score=[0.0], link=link, decision="value", classes=[])
+    asked, _ = put(Interval(low, high), forest, 1)
+    ends = shown(forest, np.array([[asked.cut], [asked.cut_high]]))[:, 0]
+    assert (ends >= low).all()
+    assert (ends <= high).all()

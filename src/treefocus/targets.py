@@ -5,9 +5,12 @@ A question of the last two kinds is put to a variant of the forest that has two 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
+from operator import ge, le
+from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +24,7 @@ ANY_OTHER = -1
 NO, YES = 0, 1
 _KEPT = 8  # variants of a forest that are kept for the next question
 _variants: WeakKeyDictionary[Forest, dict[Any, Forest]] = WeakKeyDictionary()
+_one_at_a_time = Lock()  # a server asks from several threads
 
 
 @dataclass(frozen=True)
@@ -90,12 +94,13 @@ def variant(forest: Forest, **changes: Any) -> Forest:
     if not changes:
         return forest
     key = tuple((name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in changes.items())
-    kept = _variants.setdefault(forest, {})
-    if key not in kept:
-        if len(kept) >= _KEPT:
-            del kept[next(iter(kept))]
-        kept[key] = replace(forest, **changes)
-    return kept[key]
+    with _one_at_a_time:
+        kept = _variants.setdefault(forest, {})
+        if key not in kept:
+            if len(kept) >= _KEPT:
+                del kept[next(iter(kept))]
+            kept[key] = replace(forest, **changes)
+        return kept[key]
 
 
 def _position(label: Any, forest: Forest, parameter: str) -> int:
@@ -142,11 +147,11 @@ def _inside(low: float, high: float, forest: Forest) -> tuple[float, float]:
     inverse = np.log if forest.link == "exp" else lambda p: np.log(p / (1.0 - p))
     ends = []
     with np.errstate(divide="ignore", invalid="ignore"):
-        for value, inward in ((low, np.inf), (high, -np.inf)):
-            end = float(inverse(value)) if value > 0 else -np.inf
+        for value, inward, is_inside in ((low, np.inf, ge), (high, -np.inf, le)):
+            end = float(inverse(np.float64(value))) if value > 0 else -np.inf
             end = np.inf if np.isnan(end) else end  # beyond what the link can show
-            while np.isfinite(end) and (_shown(end, forest) - value) * np.sign(inward) < 0:
-                end = float(np.nextafter(end, inward))
+            if np.isfinite(end):
+                end = _first(end, inward, partial(_fits, forest, is_inside, value))
             ends.append(end)
     if not ends[0] <= ends[1]:
         reject("Interval", f"one that a {forest.source} can predict", f"{low} to {high}")
@@ -156,9 +161,28 @@ def _inside(low: float, high: float, forest: Forest) -> tuple[float, float]:
 def _up_to(score: float, probability: float, forest: Forest) -> float:
     """The smallest score from here on whose probability, as the library rounds it, is large enough."""
     margin = 1e-6 * (1.0 - probability) if forest.score_dtype == "float32" else 0.0
-    while _shown(score, forest) < probability + margin:
-        score = float(np.nextafter(score, np.inf)) + margin
-    return score
+    return _first(score, np.inf, lambda tried: _shown(tried, forest) >= probability + margin)
+
+
+def _first(start: float, way: float, holds: Callable[[float], bool]) -> float:
+    """The first number from `start` on towards `way`, plus or minus infinity, of which something holds.
+
+    What holds of a number holds of all beyond it. Steps double until it does, then the last one is halved.
+    """
+    if holds(start):
+        return start
+    before, step = start, float(np.spacing(abs(start)))
+    while not holds(beyond := before + np.copysign(step, way)):
+        if np.isinf(beyond):
+            return float(beyond)
+        before, step = float(beyond), 2 * step
+    while (middle := before + (beyond - before) / 2) not in (before, beyond):
+        before, beyond = (before, middle) if holds(middle) else (middle, beyond)
+    return float(beyond)
+
+
+def _fits(forest: Forest, is_inside: Callable[[float, float], bool], end: float, score: float) -> bool:
+    return is_inside(_shown(score, forest), end)
 
 
 def _shown(score: float, forest: Forest) -> float:
