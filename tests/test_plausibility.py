@@ -105,6 +105,34 @@ def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
         LocalOutlierFactor(**wrong)
 
 
+@pytest.mark.parametrize("wrong", [{"trees": 0}, {"trees": 1.5}, {"seed": -1}, {"seed": 2**32}, {"seed": None}])
+def test_nonsense_about_the_isolation_forest_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=f"IsolationScore.{next(iter(wrong))} must be a whole number"):
+        IsolationScore(**wrong)
+
+
+@pytest.mark.parametrize("cost", [1e300, 1.7e308])
+def test_a_cost_beyond_all_measure_gives_valid_answers(data: Floats, model: Any, cost: float) -> None:
+    found = Explainer(model, data, plausibility=LocalOutlierFactor(cost=cost)).explain(data[:10])
+    assert found.has_answer.all()
+    assert (model.predict(found.points) != model.predict(data[:10])).all()
+
+
+def test_the_search_for_something_plausible_can_be_ended(data: Floats, model: Any) -> None:
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    heard: list[int] = []
+
+    def listening(done: int) -> None:
+        heard.append(done)
+        if heard.count(10) > 3:  # all rows are done, and it is still looking
+            raise Enough
+
+    with pytest.raises(Enough):
+        Explainer(model, data, plausibility=LocalOutlierFactor(cost=0.1)).explain(data[:10], progress=listening)
+
+
 def test_it_needs_data() -> None:
     with pytest.raises(InvalidInput, match="needs data="):
         Explainer(stump(), scale=None, plausibility=LocalOutlierFactor(limit=2.0))

@@ -103,6 +103,10 @@ class IsolationScore:
 
     def __post_init__(self) -> None:
         _check(self)
+        if not (isinstance(self.trees, Integral) and self.trees > 0):
+            reject("IsolationScore.trees", "a whole number above 0", repr(self.trees))
+        if not (isinstance(self.seed, Integral) and 0 <= self.seed < 2**32):
+            reject("IsolationScore.seed", "a whole number from 0 to 4294967295", repr(self.seed))
 
     def score(self, problem: Problem, points: Floats) -> Floats:
         """(n_points,) of each point, in the user's units."""

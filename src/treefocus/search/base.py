@@ -53,6 +53,11 @@ class Run:
     time_limit: float | None = None  # seconds a row
     progress: Progress | None = None  # hears how many rows are done
 
+    def after(self, n_done: int) -> Run:
+        """The same for more work on rows of which all are done: whoever listens hears their number, and may end it."""
+        listener = self.progress
+        return self if listener is None else replace(self, progress=lambda _: listener(n_done))
+
 
 @dataclass(frozen=True)
 class Limits:

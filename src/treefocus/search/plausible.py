@@ -19,6 +19,7 @@ from treefocus.problem import Problem
 from treefocus.search.base import Outcome, Run, Status, Strategy
 from treefocus.search.ways import ways_out
 
+FURTHER = 2  # ways out that are looked at besides the first
 _EXAMPLES = 20  # training rows to start from, a row
 _PULLS = (0.0, 0.25, 0.5, 0.75, 0.9)  # of a feature's change, that are tried in its place
 
@@ -53,10 +54,13 @@ class Plausible(Strategy):
     def _looked_on(self, problem: Problem, found: Outcome, left: NDArray[np.intp], run: Run) -> Outcome:
         names = ("points", "distance", "lower_bound", "status")
         first = replace(found, history=None, **{name: getattr(found, name)[left] for name in names})
-        ways = ways_out(problem, first, self.strategy, replace(run, progress=None), 3)
+        further = run.after(len(found.status))
+        ways = ways_out(problem, first, self.strategy, further, 1 + FURTHER)
         points, status = np.full_like(first.points, np.nan), first.status.copy()
         distance, bound = np.full(len(left), np.nan), first.lower_bound.copy()
         for i in range(len(left)):
+            if further.progress is not None:
+                further.progress(i)
             one = problem.subset(np.array([i]))
             known = [way.points[i] for way in ways if way.status[i].has_answer]
             best = self._best(one, np.concatenate([np.array(known), _pulled(one, self.measure)]))
@@ -77,8 +81,9 @@ class Plausible(Strategy):
         fits = asked.is_valid(points) & is_within(self.measure, score)
         if not fits.any():
             return None
-        total = np.where(fits, asked.distance_to(points) + self.measure.cost * score, np.inf)
-        return np.asarray(points[int(total.argmin())])
+        with np.errstate(over="ignore"):
+            total = (asked.distance_to(points) + self.measure.cost * score)[fits]
+        return np.asarray(points[fits][int(total.argmin())])
 
 
 def _pulled(one: Problem, measure: Measure) -> Floats:

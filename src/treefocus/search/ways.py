@@ -134,9 +134,8 @@ def _solved(problem: Problem, asked: list[tuple[_Row, Columns]], strategy: Strat
     limit = run.time_limit if run.time_limit is not None else getattr(strategy, "time_limit", None)
     if limit is not None:
         limit /= np.bincount(numbers).max()
-    return result.replaced(
-        chosen, solved(strategy, batch.subset(chosen), replace(run, time_limit=limit, progress=None))
-    )
+    further = replace(run.after(len(problem)), time_limit=limit)
+    return result.replaced(chosen, solved(strategy, batch.subset(chosen), further))
 
 
 def _part(kept: Columns, found: Outcome, k: int) -> _Part:
