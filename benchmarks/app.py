@@ -3,7 +3,7 @@ to it, and whether memory stays flat.
 
     python benchmarks/app.py startup            # from the command to the page
     python benchmarks/app.py load               # 8 clients, p50 and p99
-    python benchmarks/app.py fuzz               # schemathesis, at least 2,000 calls
+    python benchmarks/app.py fuzz               # schemathesis, at least 2,000 calls for each of two models
     python benchmarks/app.py endure --minutes 10
 
 Everything runs on this machine over the loopback; clients and server share its cores.
@@ -32,16 +32,19 @@ from typing import Any
 import numpy as np
 
 from treefocus import loans
+from treefocus.adapters import translate
+from treefocus.tables import write_columns
 
 DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
 
 
 @contextmanager
 def served(*arguments: str) -> Iterator[tuple[int, int, float]]:
-    """`treefocus serve --demo` as a process: its id, its port, and when the command was given."""
+    """`treefocus serve` as a process, with --demo unless told otherwise: its id, its port, and when it was asked."""
     with tempfile.TemporaryDirectory() as jobs:
         began = time.perf_counter()
-        command = [sys.executable, "-m", "treefocus", "serve", "--demo", "--port", "0", "--jobs", jobs, *arguments]
+        demo = [] if "--data" in arguments else ["--demo"]
+        command = [sys.executable, "-m", "treefocus", "serve", *demo, "--port", "0", "--jobs", jobs, *arguments]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
@@ -145,10 +148,29 @@ def _hammer(
 
 
 def fuzz(examples: int) -> None:
-    """Runs until at least 2,000 calls were made; schemathesis counts them itself."""
+    """On the demo, which predicts classes, and on a model that predicts numbers; schemathesis counts its calls."""
+    with tempfile.TemporaryDirectory() as folder:
+        for arguments in ((), _regression(Path(folder))):
+            _fuzzed(examples, *arguments)
+
+
+def _regression(folder: Path) -> tuple[str, ...]:
+    """A forest that predicts incomes from the other columns of the loan applications, in files."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    rows, income = loans.load()[0], loans.SCHEMA.index("income")
+    others = np.delete(np.asarray(rows, np.float64), income, axis=1)
+    names = [name for name in loans.SCHEMA.names if name != "income"]
+    model = RandomForestRegressor(20, max_depth=6, random_state=0).fit(others, np.asarray(rows)[:, income])
+    translate(model).forest.save(folder / "model.json")
+    write_columns(folder / "rows.csv", dict(zip(names, others.T.tolist(), strict=True)))
+    return str(folder / "model.json"), "--data", str(folder / "rows.csv")
+
+
+def _fuzzed(examples: int, *arguments: str) -> None:
     program = Path(sys.executable).with_name("schemathesis")
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
-    with served("--max-seconds", "0.2") as (_, port, _):
+    with served(*arguments, "--max-seconds", "0.2", "--time-limit", "0.1") as (_, port, _):
         subprocess.run(
             [
                 str(program), "run", f"http://127.0.0.1:{port}/v1/openapi.json", "--checks", checks,

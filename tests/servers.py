@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import uvicorn
 
 from treefocus import loans
 from treefocus.app.limits import Limits
+from treefocus.app.question import Question
 from treefocus.app.server import create_app
-from treefocus.app.service import Question, Service
+from treefocus.app.service import Service
+from treefocus.forest import Floats
 from treefocus.tables import as_table
 
 PATIENCE = 60.0  # seconds until a server that does not come up is given up on
@@ -51,6 +54,15 @@ def loan_service(limits: Limits) -> Service:
     asked = Question(constraints=loans.CONSTRAINTS, target="approved", time_limit=0.1)
     rows = as_table(trained.X_test, "rows")
     return Service(trained.model, trained.X_train, rows, schema=loans.SCHEMA, asked=asked, limits=limits)
+
+
+def house_prices() -> tuple[Floats, Floats]:
+    """Invented flats, (300, 4) area, rooms, age and distance, and (300,) their prices."""
+    draw = np.random.default_rng(0)
+    rows = np.column_stack(
+        [draw.integers(30, 200, 300), draw.integers(1, 7, 300), draw.integers(0, 80, 300), draw.uniform(0, 20, 300)]
+    ).round(1)
+    return rows, rows @ np.array([2000.0, 15_000.0, -800.0, -3000.0]) + draw.normal(0, 5000, 300)
 
 
 @contextmanager

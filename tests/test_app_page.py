@@ -6,9 +6,7 @@ Screenshots go to the folder named in TREEFOCUS_ARTEFACTS, or to pytest's own.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pages import (
+    CHROMIUM,
+    DARK,
+    DESKTOP,
+    PHONE,
+    artefacts_folder,
+    asked,
+    choose,
+    chromium,
+    downloaded,
+    explain,
+    violations,
+    visits,
+)
 from servers import command
 from treefocus import Explanations, loans, verify
 from treefocus.app.demo import demo_service
@@ -24,17 +36,13 @@ from treefocus.app.rows import find
 from treefocus.app.service import Service
 from treefocus.app.visit import Visit
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 
-DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
-DARK: dict[str, Any] = DESKTOP | {"color_scheme": "dark"}
 FOCUSED = """(() => {
   const own = document.activeElement, style = getComputedStyle(own);
   const is_seen = style.outlineStyle !== 'none' || style.boxShadow !== 'none' || !!own.closest('.q-field--focused');
   return [(own.getAttribute('aria-label') || own.innerText || '').trim(), is_seen];
 })()"""
-PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 @pytest.fixture(scope="module")
@@ -45,68 +53,24 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+    with chromium() as one:
+        yield one
 
 
 @pytest.fixture(scope="module")
 def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    named = os.environ.get("TREEFOCUS_ARTEFACTS")
-    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return artefacts_folder(tmp_path_factory)
 
 
 @pytest.fixture
 def visit(browser: Any, address: str) -> Iterator[Any]:
-    """Opens the page; whatever goes wrong in the browser fails the test."""
-    contexts, complaints = [], []
-
-    def opened(**options: Any) -> Any:
-        context = browser.new_context(accept_downloads=True, **(options or DESKTOP))
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.goto(address)
-        explain(page).wait_for()
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    with visits(browser, address) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
 def service() -> Service:
     return demo_service()
-
-
-def explain(page: Any) -> Any:
-    return page.get_by_role("button", name="Explain", exact=True)
-
-
-def asked(page: Any) -> str:
-    """Press Explain and read the first answer."""
-    explain(page).click()
-    page.locator(".tf-sentence").first.wait_for()
-    return str(page.locator(".tf-sentence").first.inner_text())
-
-
-def choose(page: Any, label: str, option: str) -> None:
-    page.get_by_role("combobox", name=label, exact=True).first.click()
-    page.get_by_role("option", name=option, exact=True).click()
-
-
-def downloaded(page: Any, name: str, area: Any = None) -> str:
-    with page.expect_download() as caught:
-        (area or page).get_by_role("button", name=name, exact=True).click()
-    return Path(caught.value.path()).read_text(encoding="utf-8")
 
 
 def test_the_story_of_a_declined_applicant(visit: Any, service: Service, artefacts: Path) -> None:
@@ -287,23 +251,17 @@ def test_by_keyboard_alone(visit: Any) -> None:
 
 @pytest.mark.parametrize(("name", "options"), [("light", DESKTOP), ("dark", DARK), ("phone", PHONE)])
 def test_it_passes_the_rules_of_accessibility(visit: Any, artefacts: Path, name: str, options: dict[str, Any]) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
     page = visit(**options)
     page.screenshot(path=artefacts / f"{name}-first.png")
     asked(page)
     page.get_by_role("button", name="Compare distances").click()
     page.locator(".tf-compare").wait_for()
-    for fold in ("Values: type in", "Rules: what may", "Sliders: move"):
+    for fold in ("Values: type in", "Rules: what may", "More: weights", "Sliders: move"):
         page.get_by_text(fold).click()
     page.get_by_role("slider", name="late_payments").wait_for()
     page.wait_for_timeout(500)  # until the folds have opened
     page.screenshot(path=artefacts / f"{name}.png", full_page=True)
-    found = Axe().run(page).response["violations"]
-    told = [f"{one['id']}: {one['nodes'][0]['html'][:200]} {one['nodes'][0]['failureSummary'][:300]}" for one in found]
-    assert told == []
-    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert overflow <= 0
+    assert violations(page) == []
 
 
 def test_colours_can_be_chosen(visit: Any) -> None:

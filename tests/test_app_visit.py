@@ -6,6 +6,7 @@ import os
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,13 +15,29 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from typer.testing import CliRunner
 
 from servers import command
-from treefocus import AtMost, Decreasing, Feature, Fixed, Increasing, InvalidInput, Range, Schema, loans
+from treefocus import (
+    AtMost,
+    Decreasing,
+    Feature,
+    Fixed,
+    Increasing,
+    Interval,
+    InvalidInput,
+    IsolationScore,
+    Probability,
+    Range,
+    Schema,
+    Score,
+    loans,
+)
 from treefocus.app.demo import demo_service
 from treefocus.app.messages import ExplainBody
+from treefocus.app.question import Question
 from treefocus.app.rows import find
 from treefocus.app.running import default_jobs_folder
-from treefocus.app.service import Question, Service
+from treefocus.app.service import Service
 from treefocus.app.visit import DOWN, FIXED, FREE, UP, Visit, checked_seconds
+from treefocus.app.wish import Wish
 from treefocus.cli import app
 from treefocus.tables import as_table, write_columns
 
@@ -175,11 +192,65 @@ def test_one_hot_groups_are_asked_as_one_column() -> None:
     assert find(service, "home=rent") == np.flatnonzero(choice[:50] == 0).tolist()
 
 
-def test_a_regression_is_refused_with_a_sentence() -> None:
+def test_numbers_are_predicted_found_and_asked_for() -> None:
     rows = np.arange(20.0).reshape(-1, 1)
-    model = RandomForestRegressor(3).fit(rows, rows[:, 0])
-    with pytest.raises(InvalidInput, match="models that predict classes"):
-        Service(model, rows, as_table(rows, "rows"))
+    model = RandomForestRegressor(3, random_state=0).fit(rows, rows[:, 0])
+    service = Service(model, rows, as_table(rows, "rows"), asked=Question(target=Interval(low=12.0)))
+    assert service.predictions.labels == model.predict(rows).tolist()
+    assert find(service, predicted=Interval(3.0, 5.0)) == np.flatnonzero(
+        (model.predict(rows) >= 3) & (model.predict(rows) <= 5)
+    ).tolist()  # fmt: skip
+    visit = Visit.begin(service)
+    assert (visit.wish.low, visit.wish.high) == (12.0, None)
+    assert service.explain(visit.row, visit.question()).outcome[0] >= 12.0
+    empty = Service(model, rows, as_table(rows[:0], "rows"))
+    assert Visit.begin(empty).question().target == Interval(low=0.0)
+
+
+@pytest.mark.parametrize("target", ["maybe", Interval(1.0), Probability("maybe", 0.5), Score(1.0)])
+def test_a_server_is_not_told_to_ask_for_what_its_model_cannot_say(service: Service, target: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"one of 'approved', 'declined'|predicts a class|2 scores"):
+        Service(service.forest, service.rows, service.rows, asked=Question(target=target))
+
+
+# --- wishes, weights and measures
+
+
+def asked_for(service: Service, **options: Any) -> Service:
+    other = copy(service)
+    other.asked = replace(service.asked, **options)
+    return other
+
+
+def test_a_visit_begins_with_what_the_server_asks_for(service: Service) -> None:
+    options = {
+        "target": Probability("approved", 0.55), "weights": {"income": 2.0},
+        "plausibility": IsolationScore(limit=0.6, cost=0.2),
+    }  # fmt: skip
+    visit = Visit.begin(asked_for(service, **options))
+    assert visit.wish.percent == 55
+    question = visit.question()
+    assert {name: getattr(question, name) for name in options} == options
+    assert Visit.begin(service).question().weights is None
+    assert Visit.begin(asked_for(service, target=Score(low=1.0))).question().target is None  # no field on the page
+
+
+@pytest.mark.parametrize("percent", [0.0, 100.0, -3.0, 150.0])
+def test_a_probability_must_be_one(service: Service, percent: float) -> None:
+    visit = Visit.begin(service)
+    visit.wish.percent = percent
+    with pytest.raises(InvalidInput, match="The probability must be above 0 and below 100 per cent"):
+        visit.question()
+    visit.wish.label = None  # any other class has none
+    assert visit.question().target is None
+
+
+def test_wishes_are_met() -> None:
+    assert Wish(label="yes").is_met_by("yes")
+    assert not Wish(label="yes").is_met_by(None)
+    assert not Wish().is_met_by("yes")
+    number = Wish(predicts_number=True, low=1.0)
+    assert [number.is_met_by(one) for one in (None, 0.5, 1.0, 9.0)] == [False, False, True, True]
 
 
 # --- files and the command
@@ -228,7 +299,7 @@ def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path
     arguments = [
         tmp_path / "model.json", "--data", tmp_path / "rows.csv", "--train", tmp_path / "train.csv", "--schema",
         tmp_path / "schema.yaml", "--fix", "age", "--range", "income:0:90000", "--constraint",
-        "at most 4 changes", "--target", "approved", "--jobs",
+        "at most 4 changes", "--target", "approved", "--at-least", "0.6", "--weight", "income:2", "--jobs",
         tmp_path / "jobs", "--token", "0123456789abcdef",
     ]  # fmt: skip
     with command(*arguments) as (process, client):
@@ -237,7 +308,8 @@ def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path
         card = client.get("/v1/model").json()
         assert card["title"] == "model.json"
         assert card["constraints"] == ["age fixed", "0 <= income <= 90000", "at most 4 changes"]
-        assert card["defaults"]["target"] == "approved"
+        assert card["defaults"]["target"] == {"kind": "probability", "label": "approved", "at_least": 0.6}
+        assert card["defaults"]["weights"] == {"income": 2.0}
         answer = client.post("/v1/explain", json={"rows": service.rows.values[4:5].tolist()}).json()
         assert answer["subject"] == "the loan"
         page = client.get("/")

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 
-from treefocus.app import messages
+from treefocus.app import answers
+from treefocus.app.card import card
 from treefocus.app.jobs import Jobs, NoSuchJob, NotYet
 from treefocus.app.messages import ExplainBody, RowsBody
 from treefocus.app.problems import MEDIA_TYPE, problem
@@ -47,18 +48,18 @@ def router(service: Service, workers: Workers, jobs: Jobs) -> APIRouter:
 
 
 def _add_facts(own: APIRouter, service: Service) -> None:
-    @own.get("/health", summary="Is the server there?", response_model=messages.Health, tags=["facts"])
+    @own.get("/health", summary="Is the server there?", response_model=answers.Health, tags=["facts"])
     async def health() -> Any:
         return {"status": "ok"}
 
-    @own.get("/model", summary="The model card", response_model=messages.Card, tags=["facts"])
+    @own.get("/model", summary="The model card", response_model=answers.Card, tags=["facts"])
     async def model() -> Any:
-        return service.card()
+        return card(service)
 
 
 def _add_questions(own: APIRouter, service: Service, workers: Workers) -> None:
     @own.post(
-        "/predict", summary="What does the model say?", response_model=messages.PredictAnswer, tags=["questions"],
+        "/predict", summary="What does the model say?", response_model=answers.PredictAnswer, tags=["questions"],
         responses=_problems(400, 413, 422, 429),
     )  # fmt: skip
     async def predict(body: RowsBody) -> Any:
@@ -70,14 +71,14 @@ def _add_questions(own: APIRouter, service: Service, workers: Workers) -> None:
         return JSONResponse({"classes": service.classes, "rows": rows})
 
     @own.post(
-        "/explain", summary="What would have to change?", response_model=messages.ExplainAnswer, tags=["questions"],
+        "/explain", summary="What would have to change?", response_model=answers.ExplainAnswer, tags=["questions"],
         responses=_problems(400, 413, 422, 429),
     )  # fmt: skip
     async def explain(request: Request, body: ExplainBody) -> Response:
         """The smallest change of each row that gets the wanted answer, and what is proven about it."""
         service.limits.check_call(len(body.rows))
         values, question = service.values_of(body.rows), body.question(service.asked)
-        errand = Errand(service.limits.patience(len(values), question.n))
+        errand = Errand(service.limits.patience(len(values), question.n_searches))
         work = workers.run(lambda own: service.explain(values, question, own).to_json(), errand)
         try:
             return Response(await _while_heard(request, errand, work), media_type="application/json")
@@ -90,7 +91,7 @@ def _add_jobs(own: APIRouter, jobs: Jobs) -> None:
         return JSONResponse(job.to_dict())
 
     @own.post(
-        "/jobs", summary="Submit a large batch", status_code=202, response_model=messages.Job, tags=["jobs"],
+        "/jobs", summary="Submit a large batch", status_code=202, response_model=answers.Job, tags=["jobs"],
         responses=_problems(400, 413, 422, 429),
     )  # fmt: skip
     def submit(body: ExplainBody) -> Response:
@@ -98,23 +99,23 @@ def _add_jobs(own: APIRouter, jobs: Jobs) -> None:
         job = jobs.submit(body)
         return JSONResponse(job.to_dict(), 202, {"Location": f"{PREFIX}/jobs/{job.id}"})
 
-    @own.get("/jobs", summary="All jobs", response_model=messages.JobList, tags=["jobs"])
+    @own.get("/jobs", summary="All jobs", response_model=answers.JobList, tags=["jobs"])
     def listed() -> Response:
         return JSONResponse({"jobs": [job.to_dict() for job in jobs.all()]})
 
-    @own.get("/jobs/{id}", summary="How far is it?", response_model=messages.Job, tags=["jobs"],
+    @own.get("/jobs/{id}", summary="How far is it?", response_model=answers.Job, tags=["jobs"],
              responses=_problems(404, 422))  # fmt: skip
     def progress(id: str) -> Response:
         return found(jobs.get(id))
 
     @own.get(
-        "/jobs/{id}/result", summary="The answers", response_model=messages.ExplainAnswer, tags=["jobs"],
+        "/jobs/{id}/result", summary="The answers", response_model=answers.ExplainAnswer, tags=["jobs"],
         responses=_problems(404, 409, 422),
     )  # fmt: skip
     def result(id: str) -> Response:
         return FileResponse(jobs.result(id), media_type="application/json", filename=f"explanations-{id[:8]}.json")
 
-    @own.post("/jobs/{id}/cancel", summary="Call it off", response_model=messages.Job, tags=["jobs"],
+    @own.post("/jobs/{id}/cancel", summary="Call it off", response_model=answers.Job, tags=["jobs"],
               responses=_problems(404, 422))  # fmt: skip
     def cancel(id: str) -> Response:
         return found(jobs.cancel(id))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from treefocus import loans
 from treefocus.app.limits import Limits
-from treefocus.app.service import Question, Service
+from treefocus.app.question import Question
+from treefocus.app.service import Service
 from treefocus.tables import as_table
 
 DEMO_SECONDS = 0.05  # a row, as in `treefocus demo`

@@ -52,14 +52,52 @@ def _document(app: FastAPI, service: Service, needs_token: bool) -> dict[str, An
         schemas[body]["properties"]["rows"]["items"] = {"$ref": "#/components/schemas/Row"}
         schemas[body]["examples"] = [_example(service, is_question=body == "ExplainBody")]
     schemas["Row"] = _row_schema(service)
-    asked = schemas["ExplainBody"]["properties"]
-    asked["distance"]["anyOf"] = [{"type": "string", "enum": list(DISTANCES)}, {"type": "null"}]
-    asked["strategy"]["enum"] = list(STRATEGIES)
-    asked["constraints"]["examples"] = [_constraints(service)]
+    _describe_question(schemas, service)
     if needs_token:
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"token": []}]
     return document
+
+
+def _describe_question(schemas: dict[str, Any], service: Service) -> None:
+    """The options with what this model takes, and examples of its own."""
+    asked = schemas["ExplainBody"]["properties"]
+    asked["distance"]["anyOf"] = [{"type": "string", "enum": list(DISTANCES)}, {"type": "null"}]
+    asked["strategy"]["enum"] = list(STRATEGIES)
+    asked["constraints"]["examples"] = [_constraints(service)]
+    asked["target"] |= {"anyOf": _target_schemas(service), "examples": targets(service)}
+    if service.predicts_number and service.asked.target is None:
+        schemas["ExplainBody"]["required"] += ["target"]
+    if service.classes:
+        schemas["ProbabilityBody"]["properties"]["label"] = {"enum": service.classes, "description": "The class."}
+    names = service.schema.names
+    weights = {name: {"type": "number", "exclusiveMinimum": 0} for name in names}
+    by_name = {"type": "object", "properties": weights, "additionalProperties": False}
+    asked["weights"] |= {"anyOf": [by_name, {"type": "null"}], "examples": [{names[0]: 2.0, names[-1]: 0.5}]}
+    asked["plausibility"]["examples"] = [
+        {"kind": "local_outlier_factor", "limit": 1.5}, {"kind": "isolation", "limit": 0.6, "cost": 0.1},
+    ]  # fmt: skip
+
+
+def _target_schemas(service: Service) -> list[dict[str, Any]]:
+    """What this model can be asked for."""
+    place = "#/components/schemas/"
+    score = {"$ref": f"{place}ScoreBody"}
+    if service.predicts_number:
+        return [{"$ref": f"{place}IntervalBody"}, score]
+    one_a_row = {"type": "array", "items": {"enum": [*service.classes, None]}}
+    probability = {"$ref": f"{place}ProbabilityBody"}
+    found: list[dict[str, Any]] = [{"enum": service.classes}, one_a_row, probability, {"type": "null"}]
+    return [*found, score] if service.forest.n_outputs == 1 else found
+
+
+def targets(service: Service) -> list[Any]:
+    """A target of each kind that this model takes."""
+    if service.predicts_number:
+        return [{"kind": "interval", "low": float(f"{service.spread[1]:.3g}")}, {"kind": "score", "low": 0.0}]
+    wanted = service.classes[0]
+    found = [wanted, {"kind": "probability", "label": wanted, "at_least": 0.7}]
+    return [*found, {"kind": "score", "low": 0.5}] if service.forest.n_outputs == 1 else found
 
 
 def _row_schema(service: Service) -> dict[str, Any]:
@@ -89,7 +127,7 @@ def _example(service: Service, *, is_question: bool) -> dict[str, Any]:
     }
     if not is_question:
         return {"rows": [row]}
-    return {"rows": [row], "target": service.classes[0], "distance": "manhattan", "time_limit": 1.0}
+    return {"rows": [row], "target": targets(service)[0], "distance": "manhattan", "time_limit": 1.0}
 
 
 def _constraints(service: Service) -> list[dict[str, Any]]:

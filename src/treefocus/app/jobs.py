@@ -94,8 +94,7 @@ class Jobs:
         service.check(question, len(body.rows))
         with self._changed:
             service.limits.check_jobs(sum(not job.has_ended for job in self._jobs.values()))
-            errand = Errand(service.limits.patience(PART))
-            job = Job(uuid.uuid4().hex, len(body.rows), datetime.now(UTC).isoformat(), errand=errand)
+            job = Job(uuid.uuid4().hex, len(body.rows), datetime.now(UTC).isoformat())
             request = {
                 "submitted": job.submitted, "n_rows": job.n_rows, "server": service.identity,
                 "body": body.model_dump(mode="json", exclude_unset=True),
@@ -178,6 +177,7 @@ class Jobs:
             raise InvalidInput("The job was submitted to a server with another model, other data or other defaults.")
         body = ExplainBody.model_validate(request["body"], strict=False)
         values, question = service.values_of(body.rows), body.question(service.asked)
+        job.errand.seconds = service.limits.patience(PART, question.n_searches)
         for number, part in enumerate(_parts(job.n_rows)):
             job.done, job.errand.done = part.start, 0
             if self._folder.has_part(job.id, number):
@@ -212,8 +212,7 @@ class Jobs:
     def _known(self, identifier: str) -> Job:
         """A job of an earlier server."""
         request, status = self._folder.request(identifier), self._folder.status(identifier)
-        errand = Errand(self._service.limits.patience(PART))
-        job = Job(identifier, request["n_rows"], request["submitted"], status, errand=errand)
+        job = Job(identifier, request["n_rows"], request["submitted"], status)
         if status == "failed":
             job.detail = self._folder.ended(identifier, status)["detail"]
         job.done = job.n_rows if status == "done" else 0

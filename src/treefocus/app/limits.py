@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from treefocus.errors import TreefocusError, reject
+from treefocus.plausibility import IsolationScore
 
 
 class OverLimit(TreefocusError):  # noqa: N818
@@ -35,6 +36,7 @@ class Limits:
     rows_per_job: int = 100_000
     seconds_per_row: float = 10.0
     ways_per_row: int = 10
+    isolation_trees: int = 1_000
     body_bytes: int = 16_000_000
     calls_at_once: int = field(default_factory=lambda: os.cpu_count() or 1)
     calls_waiting: int = 64
@@ -70,9 +72,14 @@ class Limits:
         if isinstance(n, int) and n > self.ways_per_row:
             raise OverLimit(f"n must be at most {self.ways_per_row}, got {n}.")
 
-    def patience(self, n_rows: int, n_ways: int = 1) -> float:
-        """Seconds after which a call for so many rows is ended, whatever its strategy thinks of time limits."""
-        return 2 * self.seconds_per_row * max(1, n_rows) * max(1, n_ways) + 10
+    def check_measure(self, measure: Any) -> None:
+        """Trees of an isolation forest."""
+        if isinstance(measure, IsolationScore) and measure.trees > self.isolation_trees:
+            raise OverLimit(f"IsolationScore.trees must be at most {self.isolation_trees:,}, got {measure.trees}.")
+
+    def patience(self, n_rows: int, n_searches: int = 1) -> float:
+        """Seconds after which a call for so many rows, each searched so often, is ended, whatever its strategy does."""
+        return 2 * self.seconds_per_row * max(1, n_rows) * max(1, n_searches) + 10
 
     def check_jobs(self, n_open: int) -> None:
         """Jobs that wait or run when another one comes."""

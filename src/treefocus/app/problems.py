@@ -14,10 +14,13 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treefocus.app.limits import OverLimit, TooBusy
+from treefocus.app.options import KINDS
 from treefocus.errors import TreefocusError
 
 MEDIA_TYPE = "application/problem+json"
 _MOST_ERRORS = 5  # of a body in which everything is wrong
+_FORMS = frozenset(("float", "int", "str", "bool", "one"))  # names for one of several forms
+_WITH_KINDS = ("constraints", "target", "plausibility")
 _log = logging.getLogger("treefocus.app")
 
 
@@ -80,11 +83,12 @@ def sentence(error: dict[str, Any]) -> str:
 def _place(parts: tuple[int | str, ...]) -> str:
     """`rows[3].income`; the kind of parameter and the names of alternatives in front are left out."""
     text = ""
+    forms = _FORMS | KINDS if parts[1:2] and parts[1] in _WITH_KINDS else _FORMS
     for part in parts[1:]:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif not part.isidentifier() or part in ("float", "int", "str", "bool"):
-            continue  # pydantic's name for one of several forms
+        elif not part.isidentifier() or part in forms:
+            continue  # one of several forms
         else:
             text += f".{part}" if text else part
     return text or "The body"

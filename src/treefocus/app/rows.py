@@ -12,6 +12,7 @@ import numpy as np
 from treefocus.app.service import Service
 from treefocus.errors import InvalidInput
 from treefocus.forest import Bools, Floats
+from treefocus.targets import Interval
 
 _TERM = re.compile(r"(?P<column>.+?)(?P<sign><=|>=|<|>|=)(?P<number>[^<>=]+)")
 _SIGNS: dict[str, Callable[[Floats, float], Any]] = {
@@ -20,13 +21,17 @@ _SIGNS: dict[str, Callable[[Floats, float], Any]] = {
 
 
 def find(service: Service, text: str = "", predicted: Any = None) -> list[int]:
-    """The numbers of the rows that meet every term of the text and, unless None, have this predicted class.
+    """The numbers of the rows that meet every term of the text and, unless None, have this predicted class or number.
 
-    A term is a condition on a column, or a number: a row's own, or a value somewhere in it.
+    predicted: a class, or an `Interval` of numbers. A term is a condition on a column, or a number: a row's own, or a
+    value somewhere in it.
     """
     keep = np.ones(len(service.rows.values), bool)
-    if predicted is not None:
-        keep &= np.array([label == predicted for label in service.predictions.labels], bool)
+    said = service.predictions.labels
+    if isinstance(predicted, Interval):
+        keep &= np.array([number is not None and predicted.low <= number <= predicted.high for number in said], bool)
+    elif predicted is not None:
+        keep &= np.array([label == predicted for label in said], bool)
     for term in text.split():
         keep &= _met(service, term)
     return [int(i) for i in np.flatnonzero(keep)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,10 @@ import numpy as np
 from treefocus import kernels, summaries
 from treefocus.adapters import translate
 from treefocus.app.limits import Limits
+from treefocus.app.question import Question
 from treefocus.app.workers import Errand
 from treefocus.certificate import fingerprint
 from treefocus.coding import Coding, encode, label_of
-from treefocus.constraint_words import written
-from treefocus.constraints import Constraint
-from treefocus.distances import NAMED as DISTANCES
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import Explanations
@@ -26,9 +24,8 @@ from treefocus.folding import Folding
 from treefocus.forest import Floats
 from treefocus.grid import readable
 from treefocus.schema import Schema
-from treefocus.search import NAMED as STRATEGIES
 from treefocus.tables import Table
-from treefocus.targets import as_targets
+from treefocus.targets import put
 
 Cell = float | str | bool | None
 COMPARED = ("euclidean", "manhattan", "cosine", "mahalanobis")
@@ -36,27 +33,12 @@ _UNSEEN = object()  # stands for a category that the model does not know
 _EXPLAINERS = 16  # kept, the last used; each holds up to 10,000 examples
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked about rows: the options of `Explainer` and of `Explainer.explain`."""
-
-    distance: str = "manhattan"
-    constraints: tuple[Constraint, ...] = ()
-    target: Any = field(default=None, hash=False)
-    strategy: str = "auto"
-    time_limit: float | None = 1.0
-    seed: int = 0
-    n: int = 1  # ways out
-    scale: Any = field(default="range", hash=False)
-    bounds: Any = field(default=None, hash=False)
-
-
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """What the model says of rows."""
 
-    labels: list[Any]  # (n_rows,) a class, None where the model cannot read the row
-    probabilities: list[list[float] | None]  # (n_rows,) of (n_classes,)
+    labels: list[Any]  # (n_rows,) a class or a number, None where the model cannot read the row
+    probabilities: list[list[float] | None]  # (n_rows,) of (n_classes,), None where there are none
 
 
 class Service:
@@ -81,9 +63,10 @@ class Service:
         self.limits = limits or Limits()
         self.asked = asked or Question()
         given = translate(model).forest
+        self.predicts_number = given.decision == "value"
         self.classes: list[Any] = given.classes.tolist()
-        if not self.classes:
-            raise InvalidInput("The server answers for models that predict classes; this one predicts a value.")
+        if self.asked.target is not None:
+            put(self.asked.target, given, 1)  # a target that no call could be answered with is reported here
         self._explainers = lru_cache(_EXPLAINERS)(self._built)
         explainer = self.explainer(self.asked)
         self.schema, self.space, self.forest = explainer.schema, explainer.space, explainer.forest
@@ -97,14 +80,15 @@ class Service:
 
     def explainer(self, question: Question) -> Explainer:
         """The explainer for a question; kept, for its making takes longer than most answers."""
-        options = (_frozen(question.scale), _frozen(question.bounds))
-        return self._explainers(question.distance, question.constraints, *options)
-
-    def _built(self, distance: str, constraints: tuple[Constraint, ...], scale: Any, bounds: Any) -> Explainer:
-        return Explainer(
-            self._model, self._data, distance=distance, constraints=constraints, scale=_thawed(scale), bounds=bounds,
-            schema=self._schema,
+        weights = None if question.weights is None else tuple(question.weights.items())
+        return self._explainers(
+            distance=question.distance, constraints=question.constraints, scale=_frozen(question.scale),
+            bounds=_frozen(question.bounds), weights=weights, plausibility=question.plausibility,
         )  # fmt: skip
+
+    def _built(self, *, scale: Any, weights: tuple[tuple[str | int, float], ...] | None, **options: Any) -> Explainer:
+        own = None if weights is None else dict(weights)
+        return Explainer(self._model, self._data, schema=self._schema, scale=_thawed(scale), weights=own, **options)
 
     def _identity(self) -> str:
         """What answers depend on besides the call: the model, the space of the data, the defaults."""
@@ -115,8 +99,9 @@ class Service:
 
     def check(self, question: Question, n_rows: int) -> None:
         """Refuse now what could not be answered later."""
-        as_targets(question.target, self.forest, n_rows)
-        self.explain(np.empty((0, len(self.schema))), replace(question, target=None))
+        put(question.target, self.forest, n_rows)
+        is_one_a_row = isinstance(question.target, list)
+        self.explain(np.empty((0, len(self.schema))), replace(question, target=None) if is_one_a_row else question)
 
     def explain(
         self, values: Floats, question: Question, errand: Errand | None = None, *, labels: Sequence[Any] | None = None,
@@ -125,6 +110,7 @@ class Service:
         """The answers; `labels` are the rows' names, else 0, 1, ...."""
         self.limits.check_seconds(question.time_limit)
         self.limits.check_ways(question.n)
+        self.limits.check_measure(question.plausibility)
         limit = self.asked.time_limit if question.time_limit is None else question.time_limit
         found = self.explainer(question).explain(
             self._as_written(values), question.target, question.strategy, time_limit=limit, n_jobs=n_jobs,
@@ -152,13 +138,21 @@ class Service:
         }
 
     def predict(self, values: Floats) -> Predictions:
-        """Class and probabilities of every row, in the order of `classes`."""
+        """Class and probabilities of every row, in the order of `classes`; or its number."""
         is_readable = np.asarray(readable(self.forest, values).all(axis=1))
         known = np.where(is_readable[:, None], values, 0.0)
-        predicted = kernels.predict(self.forest, known).tolist()
+        if self.predicts_number:
+            numbers = summaries.predictions(self.forest, known).tolist()
+            return Predictions(_where(is_readable, numbers), [None] * len(numbers))
+        labels = [self.classes[k] for k in kernels.predict(self.forest, known).tolist()]
         shares = summaries.probabilities(self.forest, known).tolist()
-        labels = [self.classes[k] if ok else None for k, ok in zip(predicted, is_readable, strict=True)]
-        return Predictions(labels, [share if ok else None for share, ok in zip(shares, is_readable, strict=True)])
+        return Predictions(_where(is_readable, labels), _where(is_readable, shares))
+
+    @cached_property
+    def spread(self) -> tuple[float, float, float]:
+        """The smallest, the middle and the largest of the numbers that are predicted for the rows, 0 without rows."""
+        known = [number for number in self.predictions.labels if number is not None] or [0.0]
+        return min(known), float(np.median(known)), max(known)
 
     def values_of(self, rows: Sequence[Mapping[str, Cell] | Sequence[Cell]]) -> Floats:
         """(n_rows, n_features) rows that came as objects by column name, or as lists in the model's order.
@@ -194,44 +188,14 @@ class Service:
             )
         return [row[name] for name in names]
 
-    def card(self) -> dict[str, Any]:
-        """The model in numbers and words, for people who write programs."""
-        forest, low, high = self.forest, self.space.low.tolist(), self.space.high.tolist()
-        features = [
-            {
-                "name": feature.name, "kind": feature.kind, "unit": feature.unit, "description": feature.description,
-                "low": low[j] if np.isfinite(low[j]) else None, "high": high[j] if np.isfinite(high[j]) else None,
-            }
-            for j, feature in enumerate(self.schema.features)
-        ]  # fmt: skip
-        return {
-            "title": self.title,
-            "fingerprint": self.fingerprint,
-            "source": forest.source,
-            "classes": self.classes,
-            "features": features,
-            "trees": len(forest.tree_start) - 1,
-            "nodes": len(forest.feature),
-            "leaves": int((forest.feature < 0).sum()),
-            "takes_missing": forest.takes_missing,
-            "constraints": [written(constraint) for constraint in self.asked.constraints],
-            "distances": list(DISTANCES),
-            "strategies": list(STRATEGIES),
-            "defaults": {
-                "distance": self.asked.distance, "strategy": self.asked.strategy, "target": self.asked.target,
-                "time_limit": self.asked.time_limit,
-            },
-            "limits": {
-                "rows_per_call": self.limits.rows_per_call, "rows_per_job": self.limits.rows_per_job,
-                "seconds_per_row": self.limits.seconds_per_row, "body_bytes": self.limits.body_bytes,
-                "jobs_open": self.limits.jobs_open,
-            },
-        }  # fmt: skip
-
 
 def _labelled(found: Explanations, labels: tuple[Any, ...]) -> Explanations:
     others = tuple(replace(other, row_labels=labels) for other in found.others)
     return replace(found, row_labels=labels, others=others)
+
+
+def _where(is_known: Any, values: list[Any]) -> list[Any]:
+    return [value if known else None for value, known in zip(values, is_known, strict=True)]
 
 
 def _label(code: float, labels: Sequence[Any]) -> Any:

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from treefocus.app.service import Question, Service
+from treefocus.app.question import Question
+from treefocus.app.service import Service
+from treefocus.app.wish import Wish
 from treefocus.constraint_text import as_constraints
 from treefocus.constraint_words import written
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
 from treefocus.errors import reject
 from treefocus.explanation import Explanation, Explanations
 from treefocus.forest import Floats
+from treefocus.plausibility import Measure
 from treefocus.render.phrases import DEFAULT
 
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
@@ -41,10 +44,13 @@ class Visit:
     label: Any = TYPED
     rules: list[Rule] = field(default_factory=list)
     more: str = ""  # further constraints in words, one a line
-    target: Any = None
+    wish: Wish = field(default_factory=Wish)
     distance: str = "manhattan"
     time_limit: float = 1.0
     n_ways: int = 1
+    weights: list[float | None] = field(default_factory=list)  # a column; None and 1 are the same
+    measure: Measure | None = None  # of how like the training rows an answer has to be
+    most: float | None = None  # of that measure
     language: str = DEFAULT
     found: Explanations | None = None  # of one row, with its ways
     compared: dict[str, Explanations] = field(default_factory=dict)
@@ -54,15 +60,18 @@ class Visit:
         """A new visit: the first row that does not have the wanted answer, under the server's own rules."""
         asked, labels = service.asked, service.predictions.labels
         middle = np.where(np.isfinite(service.space.low), (service.space.low + service.space.high) / 2, 0.0)
+        own = asked.weights or {}
         seconds = min(max(asked.time_limit or 1.0, PATIENCE), service.limits.seconds_per_row)
         visit = cls(
-            service, middle, target=asked.target, distance=asked.distance, time_limit=seconds,
+            service, middle, wish=Wish.of(service), distance=asked.distance, time_limit=seconds,
             rules=[Rule() for _ in service.schema.features],
+            weights=[float(own.get(name, 1.0)) for name in service.schema.names],
+            measure=asked.plausibility, most=None if asked.plausibility is None else asked.plausibility.limit,
         )  # fmt: skip
         for constraint in asked.constraints:
             visit.take(constraint)
         if labels:
-            visit.pick(next((i for i, label in enumerate(labels) if label != asked.target), 0))
+            visit.pick(next((i for i, label in enumerate(labels) if not visit.wish.is_met_by(label)), 0))
         return visit
 
     def take(self, constraint: Constraint) -> None:
@@ -108,9 +117,14 @@ class Visit:
                 constraints.append(Range(name, low, high))
         constraints += as_constraints([line for line in self.more.splitlines() if line.strip()])
         return replace(
-            self.service.asked, constraints=tuple(constraints), target=self.target, distance=self.distance,
-            time_limit=self.time_limit, n=self.n_ways,
+            self.service.asked, constraints=tuple(constraints), target=self.wish.to_target(), distance=self.distance,
+            time_limit=self.time_limit, n=self.n_ways, weights=self._own_weights(),
+            plausibility=None if self.measure is None else replace(self.measure, limit=self.most),
         )  # fmt: skip
+
+    def _own_weights(self) -> dict[str, float] | None:
+        names = self.service.schema.names
+        return {n: float(w) for n, w in zip(names, self.weights, strict=True) if w is not None and w != 1} or None
 
     @property
     def ways(self) -> list[Explanation]:
@@ -127,7 +141,7 @@ class Visit:
 
     @property
     def prediction(self) -> tuple[Any, list[float] | None]:
-        """Class and probabilities of the row."""
+        """Class and probabilities of the row, or its number."""
         said = self.service.predict(self.row)
         return said.labels[0], said.probabilities[0]
 

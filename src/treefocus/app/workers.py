@@ -28,13 +28,13 @@ class Errand:
     def __init__(self, seconds: float = math.inf) -> None:
         """`seconds`: after which it ends by itself, for strategies that keep no time."""
         self.done = 0
-        self._seconds = seconds
+        self.seconds = seconds
         self._end = math.inf
         self._is_off = threading.Event()
 
     def begin(self) -> None:
         """The clock starts when the search does, not while it waits."""
-        self._end = time.monotonic() + self._seconds
+        self._end = time.monotonic() + self.seconds
 
     def call_off(self) -> None:
         """Stop the search at its next breath."""
@@ -52,7 +52,7 @@ class Errand:
             raise CalledOff
         if time.monotonic() > self._end:
             raise OverLimit(
-                f"The search took more than {self._seconds:.0f} seconds; ask about fewer rows, or by another strategy."
+                f"The search took more than {self.seconds:.0f} seconds; ask about fewer rows, or by another strategy."
             )
 
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from fastapi import FastAPI
 from nicegui import ui
 
+from treefocus.app.card import card
 from treefocus.app.jobs import Jobs
 from treefocus.app.page import answer, batch, comparison, picker, question, trying, values
 from treefocus.app.page.desk import Desk
@@ -56,12 +57,13 @@ def build(desk: Desk) -> None:
 
 
 def _header(desk: Desk) -> None:
-    card = desk.service.card()
+    known = card(desk.service)
     with ui.element("header").classes("tf-header"):
         with ui.element("div"):
             heading(1, desk.service.title)
             ui.label(
-                f"What would have to change? A model of {card['trees']:,} trees and {len(card['features'])} columns."
+                f"What would have to change? A model of {known['trees']:,} trees and {len(known['features'])} columns"
+                f"{', which predicts a number' if known['predicts'] == 'number' else ''}."
             ).classes("tf-faint")
         _colours()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,10 @@ class _Batch:
     def __init__(self, desk: Desk) -> None:
         self._desk, service = desk, desk.service
         self._job: Job | None = None
-        counts = {str(k): service.predictions.labels.count(label) for k, label in enumerate(service.classes)}
-        options = {key: f"{service.classes[int(key)]} ({count:,} rows)" for key, count in counts.items()}
-        first = next((key for key in options if service.classes[int(key)] != desk.visit.target), "0")
-        ui.label("Explain every row with one prediction, under the rules and the question above.").classes("tf-faint")
+        which = "that is not predicted the wanted number" if service.predicts_number else "with one prediction"
+        ui.label(f"Explain every row {which}, under the rules and the question above.").classes("tf-faint")
         with ui.element("div").classes("tf-fields"):
-            self._class = ui.select(options, value=first, label="Rows predicted").props("outlined dense")
+            self._wanted = self._unmet if service.predicts_number else self._of_class()
             self._most = ui.number("At most", value=200, min=1, step=1).props("outlined dense")
         button("Explain all", self._submit)
         with ui.element("div").classes("tf-progress") as self._box:
@@ -46,11 +45,25 @@ class _Batch:
         self._results.set_visibility(False)
         self._clock = ui.timer(0.3, self._tick, active=False)
 
+    def _of_class(self) -> Callable[[], list[int]]:
+        """The choice of a class; returns how to find its rows."""
+        service = self._desk.service
+        counts = {str(k): service.predictions.labels.count(label) for k, label in enumerate(service.classes)}
+        options = {key: f"{service.classes[int(key)]} ({count:,} rows)" for key, count in counts.items()}
+        first = next((key for key in options if not self._desk.visit.wish.is_met_by(service.classes[int(key)])), "0")
+        chosen = ui.select(options, value=first, label="Rows predicted").props("outlined dense")
+        return lambda: find(service, predicted=service.classes[int(chosen.value)])
+
+    def _unmet(self) -> list[int]:
+        """Rows whose number is not the wanted one."""
+        labels, wish = self._desk.service.predictions.labels, self._desk.visit.wish
+        return [i for i, number in enumerate(labels) if number is not None and not wish.is_met_by(number)]
+
     def _submit(self) -> None:
         service, visit = self._desk.service, self._desk.visit
         if self._job is not None and not self._job.has_ended:
             return
-        chosen = find(service, predicted=service.classes[int(self._class.value)])[: int(self._most.value or 1)]
+        chosen = self._wanted()[: int(self._most.value or 1)]
         try:
             body = _body(visit.question(), service.rows.values[chosen])
             self._job = self._desk.jobs.submit(body)

@@ -25,9 +25,8 @@ def build(desk: Desk) -> None:
             search.complain(str(error))
             return
         row, label = visit.row.copy(), visit.label
-        found = await search.run(
-            lambda errand: desk.service.compared(row, asked, errand, label), len(COMPARED) * visit.time_limit
-        )
+        seconds = len(COMPARED) * visit.time_limit * asked.n_searches / asked.n
+        found = await search.run(lambda errand: desk.service.compared(row, asked, errand, label), seconds)
         if found is not None:
             visit.compared = found
             show()

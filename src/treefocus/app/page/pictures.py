@@ -17,9 +17,11 @@ _TONES = {"OPTIMAL": "good", "BOUNDED": "fair", "FOUND": "fair"}
 
 
 def prediction(name: str, label: Any, shares: Sequence[float] | None, classes: Sequence[Any]) -> str:
-    """What the model says of a row, with a bar a class."""
-    if label is None or shares is None:
+    """What the model says of a row: a class, with a bar for each of them, or a number."""
+    if label is None:
         return f"<p>{_safe(name)}: <strong>the model cannot read it</strong></p>"
+    if shares is None:
+        return f"<p>{_safe(name)} is predicted <strong>{_safe(catalogue().amount(label))}</strong>.</p>"
     bars = "".join(
         f'<div class="tf-meter"><span>{_safe(one)}</span><span class="tf-track"><span class="tf-fill" '
         f'style="width:{100 * share:.1f}%"></span></span><span>{100 * share:.0f}%</span></div>'

@@ -1,4 +1,4 @@
-"""How to ask: target, distance, time, ways, language; and the button."""
+"""How to ask: the wanted answer, distance, time, ways, language; and the button."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from treefocus.app.page import more, wanted
 from treefocus.app.page.desk import Desk, Search
 from treefocus.app.page.elements import button
 from treefocus.app.visit import checked_seconds
@@ -14,7 +15,6 @@ from treefocus.distances import NAMED as DISTANCES
 from treefocus.errors import TreefocusError
 from treefocus.render.phrases import languages
 
-_ANY = "any"
 _LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
 _WAYS = {1: "the smallest change", 3: "up to 3 ways", 5: "up to 5 ways"}
 
@@ -26,29 +26,28 @@ def build(desk: Desk) -> None:
 
 class _Question:
     def __init__(self, desk: Desk) -> None:
-        self._desk, visit, classes = desk, desk.visit, desk.service.classes
-        targets = {_ANY: "any other class"} | {str(k): str(label) for k, label in enumerate(classes)}
-        chosen = _ANY if visit.target is None else str(classes.index(visit.target))
+        self._desk, visit = desk, desk.visit
         names = {code: _LANGUAGES.get(code, code) for code in languages()}
         with ui.element("div").classes("tf-fields"):
-            self._select(targets, "Wanted answer", chosen, self._aim)
+            wanted.build(desk, self._changed)
             self._select(list(DISTANCES), "Distance", visit.distance, partial(self._choose, "distance"))
             self._select(_WAYS, "Answers", visit.n_ways, partial(self._choose, "n_ways"))
             self._select(names, "Language of the answer", visit.language, self._speak)
             self._seconds = ui.number("Seconds a search", value=visit.time_limit, min=0, step=0.1).props(
                 "outlined dense"
             )
+        more.build(desk, self._changed)
         button("Explain", self._explain, is_main=True).props('id="explain"')
         self._search = Search(desk)
 
     def _select(self, options: Any, label: str, value: Any, hear: Any) -> None:
         ui.select(options, label=label, value=value, on_change=lambda event: hear(event.value)).props("outlined dense")
 
-    def _aim(self, chosen: str) -> None:
-        self._choose("target", None if chosen == _ANY else self._desk.service.classes[int(chosen)])
-
     def _choose(self, name: str, value: Any) -> None:
         setattr(self._desk.visit, name, value)
+        self._changed()
+
+    def _changed(self) -> None:
         self._desk.visit.forget()
         self._desk.answer_changed()
 
@@ -66,7 +65,7 @@ class _Question:
             return
         row, label = visit.row.copy(), visit.label
         found = await self._search.run(
-            lambda errand: service.explain(row, asked, errand, labels=[label]), visit.time_limit * visit.n_ways
+            lambda errand: service.explain(row, asked, errand, labels=[label]), visit.time_limit * asked.n_searches
         )
         if found is not None:
             visit.found = found

@@ -1,0 +1,57 @@
+"""The options of `treefocus serve`, a name each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treefocus.distances import NAMED as DISTANCES
+
+# the model and what lies beside it
+Model = Annotated[Path | None, typer.Argument(metavar="[MODEL]", help="As for explain.")]
+Data = Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to pick from: .csv, .tsv, .parquet.")]
+Train = Annotated[Path | None, typer.Option(metavar="FILE", help="Training rows: scale and domain.")]
+SchemaFile = Annotated[Path | None, typer.Option(metavar="FILE", help="What the columns are, and words: .yaml.")]
+Ignore = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Not the model's. Repeatable.")]
+AllowPickle = Annotated[
+    bool, typer.Option("--allow-pickle", help="Read MODEL from a pickle: only for files you trust.")
+]
+Demo = Annotated[bool, typer.Option("--demo", help="Serve the invented loan applications.")]
+
+# what is asked where a caller does not say
+AskedDistance = Annotated[str, typer.Option(metavar="NAME", help=f"Asked first: {', '.join(DISTANCES)}.")]
+Fix = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Must not change. Repeatable.")]
+Increase = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="May only grow. Repeatable.")]
+Decrease = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="May only shrink. Repeatable.")]
+Ranges = Annotated[
+    list[str] | None, typer.Option("--range", metavar="COLUMN:LOW:HIGH", help="Where to end up. Repeatable.")
+]
+InWords = Annotated[
+    list[str] | None, typer.Option(metavar="TEXT", help='In words: "income <= 2 * salary". Repeatable.')
+]
+Target = Annotated[str | None, typer.Option(metavar="CLASS", help="Asked for first, if any.")]
+AtLeast = Annotated[float | None, typer.Option(metavar="P", help="With --target: its probability, from 0 to 1.")]
+Between = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Asked for where a number is predicted.")]
+Weights = Annotated[
+    list[str] | None, typer.Option("--weight", metavar="COLUMN:NUMBER", help="How much it counts. Repeatable.")
+]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="For one row, unless asked.")]
+
+# the server
+Title = Annotated[str | None, typer.Option(help="The page's heading.")]
+Host = Annotated[str, typer.Option(help="Where to listen; elsewhere than here needs a token.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Token = Annotated[
+    str | None, typer.Option(envvar="TREEFOCUS_TOKEN", help="What callers must know; better in the variable.")
+]
+JobsFolder = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where jobs are kept.")]
+AccessLog = Annotated[bool, typer.Option("--access-log", help="Log every call: path and code.")]
+
+# how much it takes on
+MaxRows = Annotated[int, typer.Option(min=1, help="In one call.")]
+MaxJobRows = Annotated[int, typer.Option(min=1, help="In one job.")]
+MaxSeconds = Annotated[float, typer.Option(help="For one row, whoever asks.")]
+MaxBody = Annotated[int, typer.Option(min=1, metavar="BYTES", help="Of one call.")]
+MaxJobs = Annotated[int, typer.Option(min=1, help="That wait or run.")]

@@ -1,0 +1,89 @@
+"""The page in Chromium, for the tests: a browser, visits that fail on any complaint of it, and what people do there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
+DARK: dict[str, Any] = DESKTOP | {"color_scheme": "dark"}
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def visits(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
+    """Opens the page; whatever goes wrong in the browser fails the test."""
+    contexts, complaints = [], []
+
+    def opened(**options: Any) -> Any:
+        context = browser.new_context(accept_downloads=True, **(options or DESKTOP))
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.goto(address)
+        explain(page).wait_for()
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def artefacts_folder(factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: the folder named in TREEFOCUS_ARTEFACTS, or pytest's own."""
+    named = os.environ.get("TREEFOCUS_ARTEFACTS")
+    folder = Path(named) if named else factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def violations(page: Any) -> list[str]:
+    """What the rules of axe-core, and the width of the screen, do not allow."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    told = [f"{one['id']}: {one['nodes'][0]['html'][:200]} {one['nodes'][0]['failureSummary'][:300]}" for one in found]
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return [*told, *(["wider than the screen"] if overflow > 0 else [])]
+
+
+def explain(page: Any) -> Any:
+    return page.get_by_role("button", name="Explain", exact=True)
+
+
+def asked(page: Any) -> str:
+    """Press Explain and read the first answer."""
+    explain(page).click()
+    page.locator(".tf-sentence").first.wait_for()
+    return str(page.locator(".tf-sentence").first.inner_text())
+
+
+def choose(page: Any, label: str, option: str) -> None:
+    page.get_by_role("combobox", name=label, exact=True).first.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def downloaded(page: Any, name: str, area: Any = None) -> str:
+    with page.expect_download() as caught:
+        (area or page).get_by_role("button", name=name, exact=True).click()
+    return Path(caught.value.path()).read_text(encoding="utf-8")
