@@ -99,7 +99,7 @@ class Auto(Strategy):
         return incumbent
 
     def _descents(self, seeds: tuple[Focus, ...], problem: Problem, run: Run) -> Iterator[Floats]:
-        """The answers of each seed that the model's size allows, or needs where no search is possible."""
+        """The answers of each seed that the model's size allows; a short one also where no search is possible."""
         forest, memory = problem.forest, kernels.memory_of(problem.forest)
         if memory.descent > self.memory_limit:
             return
@@ -111,5 +111,6 @@ class Auto(Strategy):
         seconds = self.time_limit if run.time_limit is None else run.time_limit
         most_steps = STEPS_PER_SECOND * (NO_CLOCK if seconds is None else seconds)
         for seed in seeds:
-            if not can_search or seed.iterations * len(forest.feature) <= most_steps:
+            is_needed = seed in FIRST_SEED and not can_search
+            if is_needed or seed.iterations * len(forest.feature) <= most_steps:
                 yield seed.solve(problem, replace(run, n_jobs=n_threads)).points
