@@ -107,7 +107,7 @@ private:
     std::vector<std::int32_t> moved() const {
         std::vector<std::int32_t> features;
         for (std::int32_t f = 0; f < forest_.n_features; ++f)
-            if (code_of(f) != kMissing && code_of(f) != choices_.home[f]) features.push_back(f);
+            if (has_moved(f)) features.push_back(f);
         std::stable_sort(features.begin(), features.end(), [&](std::int32_t a, std::int32_t b) { return delta_[a] > delta_[b]; });
         return features;
     }
@@ -163,15 +163,22 @@ private:
         return any;
     }
 
-    // Pairs are tried in turn, and the next time from where the last trade was found.
+    // Features that moved are tried in turn, the next time from where the last trade was found.
     bool trade() {
         const std::int32_t d = forest_.n_features;
-        for (std::int32_t i = 0; i < d * d; ++i, pair_ = (pair_ + 1) % (d * d)) {
-            const std::int32_t f = pair_ / d, g = pair_ % d;
-            if (f == g || code_of(f) == kMissing || code_of(g) == kMissing || !has_moved(f) || (has_moved(g) && g < f)) continue;
-            if (trade(f, g)) return true;
+        for (std::int32_t i = 0; i < d; ++i, first_ = (first_ + 1) % d) {
+            if (!has_moved(first_)) continue;
+            for (std::int32_t g = 0; g < d; ++g)
+                if (is_partner(first_, g) && trade(first_, g)) return true;
         }
         return false;
+    }
+
+    bool has_moved(std::int32_t f) const { return code_of(f) != kMissing && code_of(f) != choices_.home[f]; }
+
+    // Whether the two can trade; of two that moved, the later one is the partner.
+    bool is_partner(std::int32_t f, std::int32_t g) const {
+        return g != f && code_of(g) != kMissing && forest_.n_codes(g) > 1 && !(has_moved(g) && g < f);
     }
 
     bool trade(std::int32_t f, std::int32_t g) {
@@ -182,8 +189,6 @@ private:
         }
         return trade_cells(f, g) || (has_moved(g) && trade_cells(g, f));
     }
-
-    bool has_moved(std::int32_t f) const { return code_of(f) != choices_.home[f]; }
 
     // Every pair of cells at once.
     bool trade_plane(std::int32_t f, std::int32_t g) {
@@ -307,7 +312,7 @@ private:
     Plane plane_;
     std::vector<Goal> goals_;
     std::vector<Pair> candidates_;
-    std::int32_t pair_ = 0;
+    std::int32_t first_ = 0;
     std::optional<RowRules> rules_;
     std::vector<std::int32_t> codes_;
     std::vector<double> delta_, values_;
