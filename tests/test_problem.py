@@ -12,7 +12,7 @@ from forests import SEEDS, adversarial_rows
 from questions import random_question, stump
 from treefocus import Euclidean, Fixed, Increasing, InvalidInput, MayBeMissing, Range, kernels
 from treefocus.forest import Floats, Forest
-from treefocus.problem import Problem, Space
+from treefocus.problem import Examples, Problem, Space
 from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER, Schema
 
 DATA = np.array([[0.0, 10.0, 5.0], [1.0, 30.0, 5.0], [4.0, 20.0, 5.0], [3.0, np.nan, 5.0]])
@@ -237,3 +237,18 @@ def test_a_subset_asks_the_same_of_fewer_rows(seed: int) -> None:
     assert len(part) == len(chosen)
     np.testing.assert_array_equal(part.is_valid(points[chosen]), problem.is_valid(points)[chosen])
     np.testing.assert_array_equal(part.distance_to(points[chosen]), problem.distance_to(points)[chosen])
+
+
+# Training rows
+
+
+def test_examples_of_explainers_in_turn_are_the_same_again() -> None:
+    forest, sets = stump(), [np.full((2, 2), float(k)) for k in range(12)]
+    first = [Examples.of(forest, rows) for rows in sets[:4]]
+    assert all(Examples.of(forest, rows) is one for rows, one in zip(sets[:4], first, strict=True))
+    assert all(one.rows is rows for rows, one in zip(sets[:4], first, strict=True))
+    for rows in sets[4:]:
+        Examples.of(forest, rows)
+    again = Examples.of(forest, sets[0])  # not all are kept
+    assert again is not first[0]
+    np.testing.assert_array_equal(again.answer, first[0].answer)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus import kernels
+from treefocus.adapters import translate
 from treefocus.errors import InvalidInput, reject
-from treefocus.forest import Bools, Floats
+from treefocus.forest import Bools, Floats, Forest
 from treefocus.problem import Examples, Problem
 
 _EXAMPLES = 1000  # training rows that are looked at, evenly over the data
@@ -111,8 +113,9 @@ class IsolationScore:
     def score(self, problem: Problem, points: Floats) -> Floats:
         """(n_points,) of each point, in the user's units."""
         known = neighbours_of(problem)
-        forest = _isolated(known, self.trees, self.seed)
-        return np.asarray(-forest.score_samples(np.nan_to_num(known.to_space(points))))
+        forest, usual = _isolated(known, self.trees, self.seed)
+        paths = kernels.hard_scores(forest, np.nan_to_num(known.to_space(points)))[:, 0]
+        return np.asarray(2.0 ** (-paths / usual))
 
 
 Measure = LocalOutlierFactor | IsolationScore
@@ -145,7 +148,8 @@ def likeness_of(problem: Problem, point: Floats) -> Likeness:
 
 
 _known: WeakKeyDictionary[Examples, Neighbours] = WeakKeyDictionary()
-_forests: WeakKeyDictionary[Neighbours, dict[tuple[int, int], Any]] = WeakKeyDictionary()
+_forests: WeakKeyDictionary[Neighbours, dict[tuple[int, int], tuple[Forest, float]]] = WeakKeyDictionary()
+_one_at_a_time = Lock()  # scikit-learn changes the process's warnings while it fits
 
 
 def neighbours_of(problem: Problem) -> Neighbours:
@@ -156,13 +160,18 @@ def neighbours_of(problem: Problem) -> Neighbours:
     return _known[examples]
 
 
-def _isolated(known: Neighbours, trees: int, seed: int) -> Any:
-    made = _forests.setdefault(known, {})
-    if (trees, seed) not in made:
-        from sklearn.ensemble import IsolationForest  # not cheap to import
+def _isolated(known: Neighbours, trees: int, seed: int) -> tuple[Forest, float]:
+    """The isolation forest, whose scores are sums of path lengths, and the sum that is usual."""
+    with _one_at_a_time:
+        made = _forests.setdefault(known, {})
+        if (trees, seed) not in made:
+            from sklearn.ensemble import IsolationForest  # not cheap to import
 
-        made[trees, seed] = IsolationForest(n_estimators=trees, random_state=seed).fit(known.points)
-    return made[trees, seed]
+            from treefocus.adapters.sklearn_isolation import usual_sum
+
+            model = IsolationForest(n_estimators=trees, random_state=seed).fit(np.nan_to_num(known.points))
+            made[trees, seed] = translate(model).forest, usual_sum(model)
+        return made[trees, seed]
 
 
 def _examples(problem: Problem) -> Examples:

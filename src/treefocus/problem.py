@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -35,14 +36,20 @@ class Examples:
 
     @classmethod
     def of(cls, forest: Forest, rows: Floats) -> Examples:
-        """The rows with their predicted classes; asked again, the same."""
-        known = _examples.get(forest)
-        if known is None or known.rows is not rows:
-            _examples[forest] = known = cls(rows, kernels.predict(forest, rows))
+        """The rows with their predicted classes; asked again, the same, and with it all that is derived from it."""
+        with _one_at_a_time:
+            kept = _examples.setdefault(forest, [])
+            known = next((one for one in kept if one.rows is rows), None)
+        if known is None:
+            known = cls(rows, kernels.predict(forest, rows))
+            with _one_at_a_time:
+                kept[:] = [known, *kept[: _KEPT - 1]]
         return known
 
 
-_examples: WeakKeyDictionary[Forest, Examples] = WeakKeyDictionary()
+_KEPT = 8  # sets of rows of a forest: explainers that differ in their options have their own
+_examples: WeakKeyDictionary[Forest, list[Examples]] = WeakKeyDictionary()
+_one_at_a_time = Lock()  # a server asks from several threads
 
 
 @dataclass(frozen=True, eq=False)

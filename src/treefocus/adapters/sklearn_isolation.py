@@ -18,7 +18,7 @@ from treefocus.errors import UnsupportedModel
 
 def to_source(model: Any) -> Source:
     """Translate a fitted IsolationForest."""
-    usual = len(model.estimators_) * float(_average_path_length([model._max_samples])[0])
+    usual = usual_sum(model)
     if usual == 0:
         raise UnsupportedModel("An IsolationForest of max_samples=1 has one answer for every row.")
     pairs = zip(model._decision_path_lengths, model._average_path_length_per_tree, strict=True)
@@ -34,6 +34,11 @@ def to_source(model: Any) -> Source:
     )
     sums = asked(lambda rows: -usual * np.log2(-model.score_samples(rows))[:, None])
     return Source(forest, asked(model.predict), sums, takes_infinite=True)
+
+
+def usual_sum(model: Any) -> float:
+    """The sum of path lengths that the library finds usual: of such a row the score is 2 ** -1."""
+    return len(model.estimators_) * float(_average_path_length([model._max_samples])[0])
 
 
 def _first_inlier(usual: float, offset: float, most: float) -> float:
