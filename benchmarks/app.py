@@ -111,6 +111,7 @@ def load(n_clients: int, seconds: float) -> None:
     kinds: dict[str, Callable[[random.Random], dict[str, Any]]] = {
         "as the demo asks (manhattan)": lambda draw: {"rows": [draw.choice(rows)]},
         "the four distances in turn": lambda draw: {"rows": [draw.choice(rows)], "distance": draw.choice(DISTANCES)},
+        "with one more option each": lambda draw: {"rows": [draw.choice(rows)]} | _further(draw),
     }
     with served() as (_, port, _):
         for name, body in kinds.items():
@@ -118,6 +119,16 @@ def load(n_clients: int, seconds: float) -> None:
             quantiles = zip(("p50", "p95", "p99", "max"), np.quantile(took, [0.5, 0.95, 0.99, 1.0]), strict=True)
             told = ", ".join(f"{name} {value:.3f} s" for name, value in quantiles)
             print(f"{name:30} {len(took):6} answers, {len(took) / seconds:.1f} a second, {failures} failed; {told}")
+
+
+def _further(draw: random.Random) -> dict[str, Any]:
+    """A probability, a weight or a measure of plausibility, another one each time."""
+    return draw.choice([
+        {"target": {"kind": "probability", "label": "approved", "at_least": round(draw.uniform(0.4, 0.95), 3)}},
+        {"weights": {draw.choice(loans.SCHEMA.names): draw.uniform(0.1, 5.0)}},
+        {"plausibility": {"kind": "local_outlier_factor", "limit": 1.5}},
+        {"plausibility": {"kind": "isolation", "limit": 0.5, "cost": 0.1}},
+    ])  # fmt: skip
 
 
 def _hammer(
