@@ -15,6 +15,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
 DARK: dict[str, Any] = DESKTOP | {"color_scheme": "dark"}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+PATIENCE = 120_000  # milliseconds until the page is given up on: machines may be busy
 
 
 @contextmanager
@@ -35,6 +36,7 @@ def visits(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
 
     def opened(**options: Any) -> Any:
         context = browser.new_context(accept_downloads=True, **(options or DESKTOP))
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
