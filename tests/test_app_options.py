@@ -225,7 +225,7 @@ LOAN_MISUSE: tuple[tuple[dict[str, Any], Any], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("json_", "python"), LOAN_MISUSE, ids=str)
+@pytest.mark.parametrize(("json_", "python"), LOAN_MISUSE, ids=[str(json_) for json_, _ in LOAN_MISUSE])
 def test_misuse_is_told_in_the_words_of_python(loan: Served, json_: dict[str, Any], python: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         loan.python(**python())
