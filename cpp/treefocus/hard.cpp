@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "treefocus/kernels.hpp"
 
@@ -21,6 +22,8 @@ void hard_scores(const Forest& forest, const double* rows, std::int64_t n, doubl
 // A walker remembers the leaf of every tree. When a feature crosses a threshold, only the nodes that use it can turn,
 // and of those only the ones on a current path: a node is on it if its run of leaves holds the tree's leaf. Sums are
 // updated by difference; where two classes are too close for that, they are added up again in the model's own order.
+
+constexpr std::int32_t kFar = 16;  // thresholds a tree
 
 Walker::Walker(const Forest& forest)
     : forest_(forest), codes_(forest.n_features), leaves_(forest.n_trees()), scores_(forest.n_outputs),
@@ -62,7 +65,9 @@ void Walker::move_code(std::int32_t feature, std::int32_t code) {
     const std::int32_t from = codes_[feature], first = forest_.start[feature];
     if (code == from) return;
     codes_[feature] = code;
-    if (from == kMissing || code == kMissing) return place_codes(codes_.data());
+    // A long way is shorter through the trees than over their thresholds.
+    const bool is_far = !forest_.has_sets[feature] && std::abs(code - from) > kFar * forest_.n_trees();
+    if (from == kMissing || code == kMissing || is_far) return place_codes(codes_.data());
     if (forest_.has_sets[feature])
         for (std::int32_t i = forest_.set_user_start[feature]; i < forest_.set_user_start[feature + 1]; ++i)
             turn(forest_.set_user_node[i]);

@@ -70,10 +70,13 @@ void TreeGrids::add_classes(const Forest& forest, std::int32_t tree, std::int32_
 
 void TreeGrids::add_spans(const Forest& forest, const LeafBoxes& boxes, const Side& side, std::int32_t a) {
     const std::int32_t first = axis[a].first_interval, n = axis[a].n_intervals;
-    const auto has = [&](std::int32_t j) {  // a leaf's set holds a class whole or not at all
-        if (forest.has_sets[side.feature]) return boxes.set_has(side.set(), class_cell[interval_low[first + j]]);
-        return interval_low[first + j] >= side.low && interval_high[first + j] <= side.high;
-    };
+    if (!forest.has_sets[side.feature]) {  // intervals stand in order, and a leaf's range holds each whole or not at all
+        const auto low = interval_low.begin() + first, high = interval_high.begin() + first;
+        const auto from = std::lower_bound(low, low + n, side.low) - low, end = std::upper_bound(high, high + n, side.high) - high;
+        if (from < end) span.push_back({a, static_cast<std::int32_t>(from), static_cast<std::int32_t>(end) - 1});
+        return;
+    }
+    const auto has = [&](std::int32_t j) { return boxes.set_has(side.set(), class_cell[interval_low[first + j]]); };
     for (std::int32_t j = 0; j < n; ++j) {
         if (!has(j)) continue;
         std::int32_t end = j;
