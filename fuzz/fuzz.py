@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import signal
@@ -66,7 +67,7 @@ def main() -> None:
     began, total, failed = time.monotonic(), 0, False
     weights = sum(reader.weight for reader in chosen)
     for reader in chosen:
-        share = max(1, round(options.executions * reader.weight / weights / options.jobs))
+        share = math.ceil(options.executions * reader.weight / weights / options.jobs)
         done, is_bad = side_by_side(reader, share, options)
         total, failed = total + done, failed or is_bad
     seconds = time.monotonic() - began
