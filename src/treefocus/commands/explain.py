@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from treefocus import distances
 from treefocus.adapters import load_model, translate
+from treefocus.commands import explain_options as options
+from treefocus.commands.explain_options import OUTPUTS
 from treefocus.commands.reading import constraints_of, numbers_of, read_rows, target_of, weights_of
 from treefocus.commands.schema import read_schema
 from treefocus.commands.showing import console_of, progress_bar, rate_bar, say, show_overview, summary_line
@@ -24,13 +25,11 @@ from treefocus.errors import InvalidInput
 from treefocus.explainer import Explainer
 from treefocus.explanation import Explanations
 from treefocus.forest import Forest
-from treefocus.search import NAMED as STRATEGIES
-from treefocus.tables import TABLE_FILES, check_suffix, import_pyarrow, read_names, write_columns
+from treefocus.tables import check_suffix, import_pyarrow, read_names, write_columns
 
 if TYPE_CHECKING:
     from treefocus.scale.files import Advance
 
-OUTPUTS = (*TABLE_FILES, ".json", ".html")
 N_PEOPLE = 3  # whose answers are given as sentences
 INTERRUPTED = 130
 PATIENCE = 0.3  # seconds that a search may take to notice Ctrl-C
@@ -38,105 +37,32 @@ Wanted = Callable[[Forest], Any]  # the target, once the model is known
 
 
 def explain(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL",
-            help="A model file: XGBoost .json or .ubj, LightGBM .txt, CatBoost .cbm or .json, a serialised treelite "
-            "model, .skops, a forest saved as JSON, or a pickle with --allow-pickle.",
-        ),
-    ],
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The rows to explain: .csv, .tsv or .parquet, with column names.")
-    ],
-    train: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Training rows: they set the scale, the domain and the covariance."),
-    ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What the columns are, as `treefocus schema` writes it: .yaml."),
-    ] = None,
-    distance: Annotated[
-        str, typer.Option(metavar="NAME", help=f"What small means: {', '.join(distances.NAMED)}.")
-    ] = "euclidean",
-    fix: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="A column that must not change. Repeatable.")
-    ] = None,
-    increasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only grow. Repeatable.")
-    ] = None,
-    decreasing: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only shrink. Repeatable.")
-    ] = None,
-    range_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range",
-            metavar="COLUMN:LOW:HIGH",
-            help="Where a column must end up; leave a side empty for no limit. Repeatable.",
-        ),
-    ] = None,
-    constraint: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help='A constraint in words: "age fixed", "income <= 2 * salary". Repeatable.'),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="CLASS", help="The class to reach; any other than the present if not given.")
-    ] = None,
-    at_least: Annotated[
-        float | None, typer.Option(metavar="P", help="With --target: the probability that the class has to reach.")
-    ] = None,
-    between: Annotated[
-        str | None,
-        typer.Option(metavar="LOW:HIGH", help="The predicted number to reach, of a regression; a side may be empty."),
-    ] = None,
-    ways: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Ways out to look for, each without a column that another needs.")
-    ] = 1,
-    weight: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN:NUMBER", help="What a change of a column costs; 1 if not given. Repeatable."),
-    ] = None,
-    strategy: Annotated[str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(STRATEGIES)}.")] = "auto",
-    scale: Annotated[
-        str, typer.Option(metavar="NAME", help="What a change of 1 means in each column: range, std, mad or none.")
-    ] = "range",
-    bounds: Annotated[
-        str | None,
-        typer.Option(metavar="LOW:HIGH", help="Domain of every column; the range of the training rows if not given."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column of the files that is not the model's. Repeatable."),
-    ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time for one row.")] = None,
-    n_jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Start of the random numbers, where any are used.")] = 0,
-    allow_pickle: Annotated[
-        bool,
-        typer.Option(
-            "--allow-pickle",
-            help="Read MODEL from .pkl or .joblib. Unpickling runs code from the file, whatever its author put there: "
-            "only for files you trust. The other formats hold numbers and run nothing.",
-        ),
-    ] = False,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="With -o FOLDER: a column of DATA to carry along. Repeatable."),
-    ] = None,
-    part_rows: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="With -o FOLDER: rows a file of answers.")
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help=f"Write the answers to a file ({', '.join(OUTPUTS)}), or in parts to a folder, for DATA of any size.",
-        ),
-    ] = None,
+    model: options.Model,
+    data: options.Data,
+    train: options.Train = None,
+    schema: options.SchemaFile = None,
+    distance: options.DistanceName = "euclidean",
+    fix: options.Fix = None,
+    increasing: options.Increase = None,
+    decreasing: options.Decrease = None,
+    range_: options.Ranges = None,
+    constraint: options.InWords = None,
+    target: options.Target = None,
+    at_least: options.AtLeast = None,
+    between: options.Between = None,
+    ways: options.Ways = 1,
+    weight: options.Weights = None,
+    strategy: options.StrategyName = "auto",
+    scale: options.Scale = "range",
+    bounds: options.Bounds = None,
+    ignore: options.Ignore = None,
+    time_limit: options.TimeLimit = None,
+    n_jobs: options.Threads = None,
+    seed: options.Seed = 0,
+    allow_pickle: options.AllowPickle = False,
+    keep: options.Keep = None,
+    part_rows: options.PartRows = None,
+    output: options.Output = None,
 ) -> None:
     """Explain every row of DATA: the smallest change that gets another prediction from MODEL.
 
@@ -164,17 +90,17 @@ def explain(
         "weights": weights_of(weight),
     }
     wanted = partial(target_of, target, at_least, between)
-    options = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}
+    search = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}
     if output is not None and is_folder(output):
         if ways > 1:
             raise InvalidInput("Answers in a folder are one way out a row; --ways is for a file or the screen.")
-        stream(asked, Path(output), made, options, wanted, keep or (), part_rows)
+        stream(asked, Path(output), made, search, wanted, keep or (), part_rows)
         return
     if keep or part_rows:
         raise InvalidInput("--keep and --part-rows are for answers in a folder: -o FOLDER.")
     path = None if output is None else Path(output)
     _check_output(path)
-    _report(_explained(asked, made, options | {"n": ways}, wanted), path)
+    _report(_explained(asked, made, search | {"n": ways}, wanted), path)
 
 
 @dataclass(frozen=True)
@@ -196,7 +122,7 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", "\\")) or path.is_dir() or not path.suffix
 
 
-def _explained(asked: Asked, made: dict[str, Any], options: dict[str, Any], wanted: Wanted) -> Explanations:
+def _explained(asked: Asked, made: dict[str, Any], search: dict[str, Any], wanted: Wanted) -> Explanations:
     """All rows at once."""
     model = load_model(asked.model, allow_pickle=asked.allow_pickle)
     forest = translate(model).forest
@@ -210,14 +136,14 @@ def _explained(asked: Asked, made: dict[str, Any], options: dict[str, Any], want
     explainer = Explainer(model, table if known is None else known, **made)
     target = wanted(forest)
     with progress_bar("explaining", len(table.values)) as progress:
-        return explainer.explain(table, target=target, progress=progress, **options)
+        return explainer.explain(table, target=target, progress=progress, **search)
 
 
 def stream(
     asked: Asked,
     folder: Path,
     made: dict[str, Any],
-    options: dict[str, Any],
+    search: dict[str, Any],
     wanted: Wanted,
     keep: Sequence[str],
     part_rows: int | None,
@@ -246,7 +172,7 @@ def stream(
                 target=target,
                 part_rows=part_rows,
                 progress=progress,
-                **options,
+                **search,
             )
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What is done is kept in {folder}; the same command goes on from there.", err=True)

@@ -1,0 +1,115 @@
+"""The options of `treefocus explain`, a name each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treefocus import distances
+from treefocus.search import NAMED as STRATEGIES
+from treefocus.tables import TABLE_FILES
+
+OUTPUTS = (*TABLE_FILES, ".json", ".html")
+
+# the model and its rows
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model file: XGBoost .json or .ubj, LightGBM .txt, CatBoost .cbm or .json, a serialised treelite "
+        "model, .skops, a forest saved as JSON, or a pickle with --allow-pickle.",
+    ),
+]
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The rows to explain: .csv, .tsv or .parquet, with column names.")
+]
+Train = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Training rows: they set the scale, the domain and the covariance."),
+]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What the columns are, as `treefocus schema` writes it: .yaml."),
+]
+
+# what small means, and what may change
+DistanceName = Annotated[str, typer.Option(metavar="NAME", help=f"What small means: {', '.join(distances.NAMED)}.")]
+Fix = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that must not change. Repeatable.")]
+Increase = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only grow. Repeatable.")]
+Decrease = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only shrink. Repeatable.")
+]
+Ranges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        metavar="COLUMN:LOW:HIGH",
+        help="Where a column must end up; leave a side empty for no limit. Repeatable.",
+    ),
+]
+InWords = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help='A constraint in words: "age fixed", "income <= 2 * salary". Repeatable.'),
+]
+
+# what is wanted
+Target = Annotated[
+    str | None, typer.Option(metavar="CLASS", help="The class to reach; any other than the present if not given.")
+]
+AtLeast = Annotated[
+    float | None, typer.Option(metavar="P", help="With --target: the probability that the class has to reach.")
+]
+Between = Annotated[
+    str | None,
+    typer.Option(metavar="LOW:HIGH", help="The predicted number to reach, of a regression; a side may be empty."),
+]
+Ways = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Ways out to look for, each without a column that another needs.")
+]
+Weights = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN:NUMBER", help="What a change of a column costs; 1 if not given. Repeatable."),
+]
+
+# how to search
+StrategyName = Annotated[str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(STRATEGIES)}.")]
+Scale = Annotated[
+    str, typer.Option(metavar="NAME", help="What a change of 1 means in each column: range, std, mad or none.")
+]
+Bounds = Annotated[
+    str | None,
+    typer.Option(metavar="LOW:HIGH", help="Domain of every column; the range of the training rows if not given."),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="A column of the files that is not the model's. Repeatable."),
+]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time for one row.")]
+Threads = Annotated[int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Start of the random numbers, where any are used.")]
+
+# what is read and written
+AllowPickle = Annotated[
+    bool,
+    typer.Option(
+        "--allow-pickle",
+        help="Read MODEL from .pkl or .joblib. Unpickling runs code from the file, whatever its author put there: "
+        "only for files you trust. The other formats hold numbers and run nothing.",
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="With -o FOLDER: a column of DATA to carry along. Repeatable."),
+]
+PartRows = Annotated[int | None, typer.Option(min=1, metavar="N", help="With -o FOLDER: rows a file of answers.")]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="PATH",
+        help=f"Write the answers to a file ({', '.join(OUTPUTS)}), or in parts to a folder, for DATA of any size.",
+    ),
+]
