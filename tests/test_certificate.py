@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from typer.testing import CliRunner
 
 from treefocus import (
@@ -18,9 +19,13 @@ from treefocus import (
     Explainer,
     FewestFeatures,
     Fixed,
+    Forest,
     Increasing,
+    Interval,
     InvalidInput,
     Manhattan,
+    Probability,
+    Range,
     verify,
 )
 from treefocus.certificate import certify, fingerprint
@@ -54,7 +59,7 @@ def through_json(certificate):
 def test_what_the_search_returns_is_certified(name):
     explainer, found = explained(DISTANCES[name])
     for one in found:
-        assert verify(through_json(one.certificate()), explainer.forest).holds
+        assert not verify(through_json(one.certificate()), explainer.forest).failed
 
 
 @pytest.mark.parametrize("name", ["euclidean", "manhattan", "sum"])
@@ -105,19 +110,157 @@ def test_a_broken_constraint_is_found():
     assert any("obeys" in check.claim for check in checked.checks if not check.holds)
 
 
-def test_a_bound_that_is_too_high_is_not_proven_again():
+def farther(one):
+    """A valid point that is farther than the row's optimum, and its distance."""
+    for column in range(ROWS.shape[1]):
+        for end in (ROWS[:, column].min(), ROWS[:, column].max()):
+            point = np.array(one.counterfactual)
+            point[column] = end
+            distance = float(one.problem.distance_to(point[None])[0])
+            if one.problem.is_valid(point[None])[0] and distance > 1.1 * one.distance:
+                return point, distance
+    raise AssertionError("every farther point is no answer")
+
+
+def test_a_far_point_that_is_called_optimal_does_not_hold():
     explainer, found = explained()
-    one = found[0]
-    far = certify(one.problem, one.counterfactual, one.distance, one.distance, one.status)
-    worse = np.array(one.counterfactual)
-    worse[5] = ROWS[:, 5].max()  # farther than needed
-    if not one.problem.is_valid(worse[None, :])[0]:
-        pytest.skip("the farther point does not flip")
-    distance = float(one.problem.distance_to(worse[None, :])[0])
-    lie = certify(one.problem, worse, distance, distance, Status.OPTIMAL)
-    assert verify(through_json(far), explainer.forest, reprove=True).holds
-    assert verify(through_json(lie), explainer.forest).holds  # taken on trust
-    assert not verify(through_json(lie), explainer.forest, reprove=True).holds
+    point, distance = farther(found[0])
+    lie = through_json(certify(found[0].problem, point, distance, distance, Status.OPTIMAL))
+    unproven = verify(lie, explainer.forest)
+    assert not unproven.holds
+    assert not unproven.is_checked
+    assert not unproven.failed  # what can be checked of the point itself holds
+    assert "NOT CHECKED  nothing is closer than" in unproven.to_text()
+    proven = verify(lie, explainer.forest, reprove=True)
+    assert proven.is_checked
+    assert [check.claim for check in proven.failed] == [
+        f"nothing is closer than {distance:.9g}: there is an answer at {found[0].distance:.9g}"
+    ]
+
+
+def test_a_forged_infeasible_row_does_not_hold():
+    explainer, found = explained()
+    lie = through_json(certify(found[0].problem, None, None, np.inf, Status.INFEASIBLE))
+    unproven = verify(lie, explainer.forest)
+    assert not unproven.holds
+    assert not unproven.is_checked
+    assert "NOT CHECKED  there is no answer" in unproven.to_text()
+    assert verify(lie, explainer.forest, reprove=True).failed
+
+
+@pytest.mark.parametrize(
+    ("status", "has_point", "bound"),
+    [(Status.INFEASIBLE, True, np.inf), (Status.INFEASIBLE, False, 0.0), (Status.OPTIMAL, False, 0.0),
+     (Status.NOT_FOUND, False, np.inf), (Status.NOT_FOUND, True, 0.0), (Status.FOUND, True, -1.0)],
+)  # fmt: skip
+def test_what_contradicts_itself_fails(status, has_point, bound):
+    explainer, found = explained()
+    point, distance = (found[0].counterfactual, found[0].distance) if has_point else (None, None)
+    lie = certify(found[0].problem, point, distance, bound, status)
+    assert any("goes together" in check.claim for check in verify(through_json(lie), explainer.forest).failed)
+
+
+def test_a_proof_that_comes_to_no_end_is_not_a_failure():
+    explainer, found = explained("euclidean")
+    checked = verify(through_json(found[0].certificate()), explainer.forest, reprove=True, time_limit=1e-9)
+    assert not checked.holds
+    assert not checked.is_checked
+    assert not checked.failed
+    assert "came to no end" in checked.to_text()
+
+
+def test_what_claims_nothing_about_other_points_holds_without_a_proof():
+    explainer, found = explained(strategy="focus")
+    assert found[0].status is Status.FOUND
+    assert verify(through_json(found[0].certificate()), explainer.forest).holds
+
+
+def test_a_row_without_an_allowed_value_is_proven_again():
+    explainer = Explainer(MODEL, ROWS, constraints=[Range(0, 1.0, 2.0), Increasing(0)])
+    found = explainer.explain(ROWS[:1])
+    assert found[0].status is Status.INFEASIBLE
+    assert verify(through_json(found[0].certificate()), explainer.forest, reprove=True).holds
+
+
+def test_a_row_that_the_model_cannot_read_has_no_certificate():
+    explainer = Explainer(MODEL, ROWS)
+    unreadable = ROWS[:1].copy()
+    unreadable[0, 0] = np.inf
+    with pytest.raises(InvalidInput, match="nothing to certify"):
+        explainer.explain(unreadable)[0].certificate()
+
+
+def test_regressions_are_certified():
+    model = RandomForestRegressor(10, max_depth=3, random_state=0).fit(ROWS, ROWS[:, 0] + ROWS[:, 1])
+    explainer = Explainer(model, ROWS)
+    predicted = model.predict(ROWS[:1])[0]
+    for target in (Interval(low=predicted + 1.0), Interval(high=predicted + 1.0)):  # to move, and to stay
+        found = explainer.explain(ROWS[:1], target=target, time_limit=2.0)
+        checked = verify(through_json(found[0].certificate()), explainer.forest, reprove=True)
+        assert checked.holds, checked.to_text()
+        assert "the row is" in checked.to_text()
+
+
+def test_a_probability_is_told_as_what_it_is():
+    model = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(ROWS, LABELS)
+    explainer = Explainer(model, ROWS)
+    found = explainer.explain(ROWS[:1], target=Probability(1, 0.6))
+    assert explainer.forest.decision == found[0].problem.forest.decision  # the cut alone makes the question
+    assert "the row is not where the question leads" in verify(found[0].certificate(), explainer.forest).to_text()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"link": "softmax"}, {"favoured": 1}, {"cut_high": 3.0}, {"takes_missing": False},
+     {"reads": np.array([[0.0], [1.0]]) * np.ones(ROWS.shape[1])}, {"refuses_missing": np.ones(ROWS.shape[1], bool)}],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_the_fingerprint_covers_all_that_decides(change):
+    forest = Explainer(MODEL, ROWS).forest
+    assert fingerprint(dataclasses.replace(forest, **change)) != fingerprint(forest)
+
+
+def test_certificates_of_the_format_before_are_read():
+    forest = Forest.from_nodes(
+        feature=[0, -1, 1, -1, -1], threshold=[0.5, 0, 0.25, 0, 0], left=[1, -1, 3, -1, -1], right=[2, -1, 4, -1, -1],
+        default_left=[True] * 5, tree_start=[0, 5], base_score=[0.0, 0.0], classes=np.array(["no", "yes"]),
+        node_value=np.array([[0, 0], [1, 0], [0, 0], [0.75, 0.25], [0.25, 0.75]]), n_features=2,
+        feature_names=("a", "b"), source="hand",
+    )  # fmt: skip
+    earlier = json.loads(CERTIFICATE_2)
+    checked = verify(earlier, forest, reprove=True)
+    assert checked.holds, checked.to_text()
+    assert "a model with these trees and scores" in checked.to_text()
+    assert not verify(earlier, Explainer(MODEL, ROWS).forest).holds
+
+
+CERTIFICATE_2 = """{
+    "format": "treefocus-certificate-2", "version": "0.1.0",
+    "forest": "e6465d5d86cf6b5988ca2cdb1b164a9a3b492b83e06d5955e44ac7cd7507492a", "question": {}, "row": [0.0, 1.0],
+    "low": [0.0, 0.0], "high": [1.0, 1.0], "offset": [0.0, 0.0], "scale": [1.0, 1.0], "grain": [0, 0],
+    "choices": {"column": [], "is_category": [], "start": [0], "value": [], "delta": []},
+    "lists": {"start": [0, 0, 0], "value": [], "is_strict": [false, false]},
+    "rules": [{"kind": "AtMost", "columns": [0, 1], "n": 2}], "leave": 0, "reach": 1,
+    "distance_function": {"kind": "norms", "weights": [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]},
+    "status": "OPTIMAL", "point": [0.5000000000000001, 1.0], "distance": 0.5000000000000001,
+    "lower_bound": 0.5000000000000001,
+    "limits": {"time_limit": 1.0, "node_limit": null, "memory_limit": 1000000000.0},
+    "fingerprint": "cbacde390091700ca4d0aa12107f817a9338be8fc17fd2330f9520b60eb35406"
+}"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("leave", 7), ("reach", 7), ("row", [0.0]), ("grain", [9] * 30), ("scale", [0.0] * 30), ("point", [1.0]),
+     ("rules", [{"kind": "AtMost", "columns": [99], "n": 1}]),
+     ("rules", [{"kind": "Linear", "columns": [1, 2], "coefficient": [1.0], "bound": 0.0}]),
+     ("lists", {"start": [5] * 31, "value": [], "is_strict": [False] * 30}),
+     ("choices", {"column": [0], "is_category": [True], "start": [0, 9], "value": [0.0] * 9, "delta": [0.0] * 9})],
+)  # fmt: skip
+def test_numbers_that_lead_nowhere_are_refused(key, value):
+    explainer, found = explained(n_rows=1)
+    with pytest.raises(InvalidInput, match="The certificate"):
+        verify(found[0].certificate() | {key: value}, explainer.forest, reprove=True)
 
 
 def test_any_edit_breaks_the_seal():
@@ -158,6 +301,9 @@ def test_the_command_line_verifies(tmp_path):
     good = CliRunner().invoke(app, ["verify", str(certificate), str(model), "--reprove"])
     assert good.exit_code == 0
     assert "proven again" in good.output
+    unproven = CliRunner().invoke(app, ["verify", str(certificate), str(model)])
+    assert unproven.exit_code == 3
+    assert "NOT CHECKED" in unproven.output
     certificate.write_text(json.dumps(resealed(explainer, found, distance=1e-3)))
     bad = CliRunner().invoke(app, ["verify", str(certificate), str(model)])
     assert bad.exit_code == 1

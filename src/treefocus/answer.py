@@ -269,6 +269,8 @@ class Explanation:
 
     def certificate(self) -> dict[str, Any]:
         """The answer with all that is needed to check it, for `json.dump` and `treefocus verify`."""
+        if self.status is Status.INVALID:
+            raise InvalidInput(f"Row {self.label!r} has nothing to certify: {self.reason}.")
         point, bound = self.counterfactual, self.lower_bound
         return certify(self.problem, point, self.distance, bound, self.status, self.limits)
 

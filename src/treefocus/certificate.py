@@ -1,8 +1,9 @@
 """Certificates: an answer with all that is needed to check it, by anybody who has the model.
 
 A certificate is a small JSON object: fingerprints of the forest and of itself, the question (row, box, scale, distance,
-class to leave or reach), the answer, and what is claimed of it. `verify` checks every claim with the hard forest and
-the distance's own formula; the lower bound is taken on trust unless it is proven again (`reprove`).
+class to leave or reach), the answer, and what is claimed of it. `verify` checks the claims about the answer with the
+hard forest and the distance's own formula. That nothing is closer, or that there is no answer, can only be searched for
+again (`reprove`); where that was not done, or came to no end, the claim is reported as not checked, and does not hold.
 """
 
 from __future__ import annotations
@@ -34,38 +35,56 @@ from treefocus.distances import (
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats, Forest
 from treefocus.kernels.inputs import Batch, Choices, Lists, Metric
-from treefocus.kernels.rules import Rules
+from treefocus.kernels.rules import Implies, Linear, Rules
 from treefocus.problem import Problem
+from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED
 from treefocus.search.base import Incumbent, Limits, Run, Status
 from treefocus.search.exact import Exact
 from treefocus.targets import variant
 
-FORMAT = "treefocus-certificate-2"
+FORMAT = "treefocus-certificate-3"
+_EARLIER = "treefocus-certificate-2"  # the same, with a fingerprint of the forest's trees and scores alone
 _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Check:
-    """One claim of a certificate and whether it holds."""
+    """One claim of a certificate: whether it was checked, and holds."""
 
     claim: str
-    holds: bool
+    holds: bool  # False where it was not checked
+    is_checked: bool = True
+
+    def to_text(self) -> str:
+        """The verdict and the claim."""
+        verdict = ("ok" if self.holds else "FAILED") if self.is_checked else "NOT CHECKED"
+        return f"{verdict:<11}  {self.claim}"
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Every claim that was checked."""
+    """Every claim of a certificate, checked or not."""
 
     checks: tuple[Check, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether all claims hold."""
+        """Whether all claims were checked and hold."""
         return all(check.holds for check in self.checks)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether all claims were checked."""
+        return all(check.is_checked for check in self.checks)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The claims that were checked and do not hold."""
+        return tuple(check for check in self.checks if check.is_checked and not check.holds)
 
     def to_text(self) -> str:
         """A line a claim."""
-        return "\n".join(f"{'ok    ' if check.holds else 'FAILED'}  {check.claim}" for check in self.checks)
+        return "\n".join(check.to_text() for check in self.checks)
 
 
 def certify(
@@ -109,38 +128,45 @@ def certify(
 def verify(
     certificate: dict[str, Any], forest: Forest, *, reprove: bool = False, time_limit: float | None = None
 ) -> Verification:
-    """Check a certificate against a forest; `reprove` searches again for anything closer than the lower bound says."""
-    if certificate.get("format") != FORMAT:
-        reject("The certificate's format", repr(FORMAT), repr(certificate.get("format")))
+    """Check a certificate against a forest.
+
+    reprove: search again for anything closer than the lower bound says, for at most `time_limit` seconds if given.
+    Without, what is claimed of all other points is not checked, and the verification does not hold as a whole.
+    """
+    if certificate.get("format") not in (FORMAT, _EARLIER):
+        reject("The certificate's format", f"{FORMAT!r} or {_EARLIER!r}", repr(certificate.get("format")))
     body = {key: value for key, value in certificate.items() if key != "fingerprint"}
     checks = [
         Check("the certificate is as it was written", certificate.get("fingerprint") == _digest(body)),
-        Check("it speaks of this model", certificate.get("forest") == fingerprint(forest)),
+        _check_forest(certificate, forest),
     ]
     if not checks[1].holds:
         return Verification(tuple(checks))
     try:
         problem = _problem(certificate, forest)
-        status = Status[certificate["status"]]
-        bound = float(certificate["lower_bound"])
-        point = None if certificate["point"] is None else _floats(certificate["point"])[None, :]
-        distance = None if certificate["distance"] is None else float(certificate["distance"])
-    except (KeyError, TypeError, ValueError) as error:
+        claim = _Claim.read(certificate, forest.n_features)
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
-    said = int(kernels.predict(problem.forest, problem.batch.rows)[0])
-    told = f"the model predicts {forest.classes[said]!s} for the row"
-    if problem.forest.decision != forest.decision:
-        told = f"the row is {'' if said else 'not '}where the question leads"
-    checks.append(Check(told, said == problem.batch.origin[0]))
-    if point is not None and distance is not None:
-        checks += _check_point(problem, point, distance, bound, status)
-    if reprove:
-        checks.append(_prove_again(problem, point, distance, bound, status, time_limit))
+    checks += [_check_row(problem, forest), _check_status(claim)]
+    if claim.point is not None and claim.distance is not None:
+        checks += _check_point(problem, claim.point[None, :], claim.distance, claim.bound, claim.status)
+    if claim.is_about_others:
+        checks.append(_prove_again(problem, claim, time_limit) if reprove else _not_proven(claim))
     return Verification(tuple(checks))
 
 
 def fingerprint(forest: Forest) -> str:
-    """SHA-256 of all that decides a forest's predictions."""
+    """SHA-256 of all that decides a forest's predictions, and of what it reads and shows."""
+    digest = _digest_of_trees(forest)
+    rest = (forest.cut_high, forest.favoured, forest.link, forest.takes_missing)
+    digest.update(repr(rest).encode())
+    for array in (forest.reads, forest.refuses_missing):
+        digest.update(repr(None if array is None else array.tolist()).encode())
+    return digest.hexdigest()
+
+
+def _digest_of_trees(forest: Forest) -> hashlib._Hash:
+    """The running SHA-256 of trees, scores and classes."""
     digest = hashlib.sha256()
     arrays: Sequence[Any] = (
         forest.feature, forest.threshold, forest.left, forest.right, forest.default_left, forest.tree_start,
@@ -156,7 +182,61 @@ def fingerprint(forest: Forest) -> str:
     digest.update(repr(rest).encode())
     if forest.categories is not None:
         digest.update(json.dumps(forest.categories.to_record(), default=str).encode())
-    return digest.hexdigest()
+    return digest
+
+
+@dataclass(frozen=True, eq=False)
+class _Claim:
+    """What a certificate says of its answer."""
+
+    status: Status
+    point: Floats | None
+    distance: float | None
+    bound: float
+
+    @classmethod
+    def read(cls, record: dict[str, Any], n_features: int) -> _Claim:
+        point = None if record["point"] is None else _floats(record["point"])
+        if point is not None and point.shape != (n_features,):
+            reject("The certificate's point", f"{n_features} numbers", point.shape)
+        distance = None if record["distance"] is None else float(record["distance"])
+        return cls(Status[record["status"]], point, distance, float(record["lower_bound"]))
+
+    @property
+    def is_about_others(self) -> bool:
+        """Whether it speaks of all points, and not of its own alone: nothing is closer, or there is no answer."""
+        return self.status is Status.INFEASIBLE or not self.bound <= 0
+
+    @property
+    def words(self) -> str:
+        if self.status is Status.INFEASIBLE:
+            return "there is no answer"
+        return f"nothing is closer than {self.bound:.9g}"
+
+
+def _check_forest(certificate: dict[str, Any], forest: Forest) -> Check:
+    said = certificate.get("forest")
+    if certificate["format"] == _EARLIER:
+        return Check("it speaks of a model with these trees and scores", said == _digest_of_trees(forest).hexdigest())
+    return Check("it speaks of this model", said == fingerprint(forest))
+
+
+def _check_row(problem: Problem, forest: Forest) -> Check:
+    """What the model says of the row, in the terms of the question."""
+    said = int(kernels.predict(problem.forest, problem.batch.rows)[0])
+    if _question_record(problem).keys() - {"missing_is_choice"}:
+        told = f"the row is {'' if said else 'not '}where the question leads"
+    else:
+        told = f"the model predicts {forest.classes[said]!s} for the row"
+    return Check(told, said == problem.batch.origin[0])
+
+
+def _check_status(claim: _Claim) -> Check:
+    """Whether status, point, distance and bound can go together at all."""
+    has_point = claim.point is not None and claim.distance is not None
+    fits = has_point == claim.status.has_answer and (claim.point is None) == (claim.distance is None)
+    fits &= claim.bound >= 0 and (claim.bound == np.inf) == (claim.status is Status.INFEASIBLE)
+    return Check(f"what is said goes together with {claim.status.name}", bool(fits))
 
 
 def _check_point(problem: Problem, point: Floats, claimed: float, bound: float, status: Status) -> list[Check]:
@@ -174,20 +254,29 @@ def _check_point(problem: Problem, point: Floats, claimed: float, bound: float, 
     return checks
 
 
-def _prove_again(
-    problem: Problem, point: Floats | None, distance: float | None, bound: float, status: Status, limit: float | None
-) -> Check:
+def _not_proven(claim: _Claim) -> Check:
+    return Check(f"{claim.words}: only a new proof (reprove) can tell", holds=False, is_checked=False)
+
+
+def _prove_again(problem: Problem, claim: _Claim, limit: float | None) -> Check:
     """Search from the certified point, or from nothing, and compare what is proven with what is claimed."""
+    if not problem.has_box[0]:
+        return Check("proven again: there is no answer, for a column has no value", claim.status is Status.INFEASIBLE)
     incumbent = Incumbent(problem)
-    if point is not None:
-        incumbent.offer(point)
+    if claim.point is not None:
+        incumbent.offer(claim.point[None, :])
     found = Exact(time_limit=limit).prove(problem, incumbent, Run())
-    if status is Status.INFEASIBLE:
-        return Check("proven again: there is no answer", found.status[0] is Status.INFEASIBLE)
-    proven = float(found.lower_bound[0])
-    closer = distance is not None and float(found.distance[0]) < min(distance, bound) * (1 - 1e-8) - 1e-10
-    holds = not closer and proven >= bound * (1 - 1e-8) - 1e-10
-    return Check(f"proven again: nothing is closer than {bound:.9g} (proved up to {proven:.9g})", holds)
+    has_answer, proven = bool(found.has_answer[0]), float(found.lower_bound[0])
+    least = claim.bound * (1 - 1e-8) - 1e-10
+    if has_answer and (claim.status is Status.INFEASIBLE or float(found.distance[0]) < least):
+        return Check(f"{claim.words}: there is an answer at {float(found.distance[0]):.9g}", holds=False)
+    if claim.status is Status.INFEASIBLE:
+        is_proven, so_far = found.status[0] is Status.INFEASIBLE, ""
+    else:
+        is_proven, so_far = proven >= least, f" (proved up to {proven:.9g})"
+    if not is_proven:
+        return Check(f"{claim.words}: the new proof came to no end{so_far}", holds=False, is_checked=False)
+    return Check(f"proven again: {claim.words}{so_far}", holds=True)
 
 
 def _question_record(problem: Problem) -> dict[str, Any]:
@@ -246,10 +335,48 @@ def _problem(record: dict[str, Any], forest: Forest) -> Problem:
         lists=_lists(record["lists"]),
         rules=Rules.from_record(record["rules"]),
     )
-    if batch.rows.shape[1] != forest.n_features:
-        reject("The certificate's row", f"{forest.n_features} numbers", batch.rows.shape[1])
+    _check_columns(batch, forest.n_features)
     asked = _question(record["question"], with_cuts(forest, batch.rules))
+    _check_cells(batch, asked)
     return Problem(asked, batch, _distance(record["distance_function"], forest.n_features), model=forest)
+
+
+def _check_columns(batch: Batch, n: int) -> None:
+    """A file may say anything: every array as wide as the forest, every column one of its columns."""
+    for name in ("rows", "low", "high", "offset", "scale", "grain"):
+        if getattr(batch, name).shape[-1] != n:
+            reject(f"The certificate's {name.removesuffix('s')}", f"{n} numbers", getattr(batch, name).shape[-1])
+    if not (np.isfinite(batch.scale).all() and (batch.scale > 0).all() and np.isfinite(batch.offset).all()):
+        reject("The certificate's scale and offset", "finite, the scale above 0", "something else")
+    if not np.isin(batch.grain, (ANY_FLOAT, FLOAT32, INTEGER, LISTED)).all():
+        reject("The certificate's grain", f"from {ANY_FLOAT} to {LISTED}", batch.grain.tolist())
+    start = batch.lists.start
+    if start.shape != (n + 1,) or (np.diff(start, prepend=0) < 0).any() or start[-1] != len(batch.lists.value):
+        reject("The certificate's lists", f"those of {n} columns", start.tolist())
+    if batch.lists.is_strict.shape != (n,):
+        reject("The certificate's lists", f"{n} times strict or not", batch.lists.is_strict.shape)
+    for rule in batch.rules.all:
+        columns = (rule.cause.column, rule.effect.column) if isinstance(rule, Implies) else rule.columns.tolist()
+        if not all(0 <= column < n for column in columns):
+            reject("The certificate's rules", f"about columns 0 to {n - 1}", columns)
+        if isinstance(rule, Linear) and rule.coefficient.shape != rule.columns.shape:
+            reject("The certificate's rules", "with a coefficient a column", rule.coefficient.tolist())
+
+
+def _check_cells(batch: Batch, asked: Forest) -> None:
+    """Classes and cells are those of the forest that decides."""
+    leave, reach = int(batch.origin[0]), int(batch.target[0])
+    if not (0 <= leave < asked.n_classes and -1 <= reach < asked.n_classes):
+        reject("The certificate's classes", f"from 0 to {asked.n_classes - 1}", f"{leave} and {reach}")
+    grid, choices = kernels.grid_of(asked), batch.choices
+    columns = np.flatnonzero(grid.has_sets)
+    start = np.concatenate([[0], np.cumsum(np.diff(grid.cell_start)[columns])])
+    is_same = np.array_equal(choices.column, columns) and np.array_equal(choices.start, start)
+    if not (is_same and choices.is_category.shape == columns.shape):
+        reject("The certificate's choices", f"those of columns {columns.tolist()}", choices.column.tolist())
+    for cells in (choices.value, choices.delta):
+        if cells.shape != (1, start[-1]):
+            reject("The certificate's choices", f"{start[-1]} cells", cells.shape[-1])
 
 
 _PARTS: dict[int, type[Any]] = {L1: Manhattan, L2: Euclidean, LINF: Chebyshev, L0: FewestFeatures}

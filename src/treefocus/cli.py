@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DEMO_DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
 DEMO_SECONDS = 0.05  # a row
-MISUSE = 2
+FAILED, MISUSE, NOT_CHECKED = 1, 2, 3  # exit codes
 
 
 class _Commands(TyperGroup):
@@ -152,8 +152,9 @@ def verify(
 ) -> None:
     """Check a certificate: does the point flip MODEL, obey the constraints, and lie where it says it does?
 
-    The exit code is 0 if every claim holds, else 1. Certificates come from Python:
-    json.dump(found[0].certificate(), file).
+    That nothing is closer, or that there is no answer at all, can only be proven again, with --reprove. The exit
+    code is 0 if every claim was checked and holds, 1 if one failed, and 3 if none failed but not all were checked.
+    Certificates come from Python: json.dump(found[0].certificate(), file).
     """
     if not certificate.is_file():
         raise InvalidInput(f"There is no file {certificate}.")
@@ -161,7 +162,7 @@ def verify(
     checked = check_certificate(read_json(certificate), forest, reprove=reprove, time_limit=time_limit)
     typer.echo(checked.to_text())
     if not checked.holds:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED if checked.failed else NOT_CHECKED)
 
 
 app.command(short_help="Explain the rows of a file.")(explain)
