@@ -40,7 +40,8 @@ NO_WORDS = Schema(())
 class Change:
     """One feature that has to move: a number, a category, or None for a missing value, before and after.
 
-    `shown` is the shortest number that the model cannot tell from `after`, at most 0.5 % of the change away from it.
+    `shown` is the shortest number that the model cannot tell from `after`, at most 0.5 % of the change away from it,
+    that the constraints allow in the row as it is told; where there is none, `after` itself.
     """
 
     feature: str

@@ -101,7 +101,7 @@ class Change(BaseModel):
     feature: str
     before: Answered
     after: Answered
-    shown: Answered = Field(description="The shortest number the model cannot tell from `after`.")
+    shown: Answered = Field(description="The shortest allowed number that the model cannot tell from `after`.")
     share: float = Field(description="Of the whole change.")
     unit: str
     part: float | Literal["Infinity", "-Infinity"] | None

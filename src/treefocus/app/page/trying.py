@@ -101,4 +101,4 @@ class _Trying:
 
 
 def _written(value: float) -> str:
-    return "missing" if np.isnan(value) else catalogue().number(float(f"{value:.6g}"))
+    return "missing" if np.isnan(value) else catalogue().number(value)
