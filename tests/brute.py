@@ -41,10 +41,10 @@ class Question:
     origin: int
     target: int  # -1 for any class but `origin`
     may_leave: Bools  # (d,) a missing value may become known
-    may_take: Bools  # (d,) a known value may become missing
+    may_lack: Bools  # (d,) a value may be missing: stay so, or become so
     listed: dict[int, Floats]  # values of the columns that take only some
     strict: Bools  # (d,) the row's own value counts only if it is listed
-    named: dict[int, Bools]  # which categories of a column may be chosen
+    named: dict[int, Bools]  # which categories of a column may be chosen, the last one unseen
     rules: tuple[Any, ...]
 
     @property
@@ -66,15 +66,15 @@ def questions_of(problem: Problem) -> Iterator[Question]:
     may_leave = np.zeros(problem.forest.n_features, bool)
     may_leave[choices.column] = problem.model.takes_missing
     for i in range(len(problem)):
-        may_take = np.zeros(problem.forest.n_features, bool)
+        may_lack = np.isnan(batch.rows[i]) & ~(batch.low[i] > batch.high[i])
         named = {
-            int(f): np.isfinite(choices.delta[i, begin : end - 2])
+            int(f): np.isfinite(choices.delta[i, begin : end - 1])
             for f, begin, end in zip(choices.column, choices.start[:-1], choices.start[1:], strict=True)
         }
-        may_take[choices.column] = np.isfinite(choices.delta[i, choices.start[1:] - 1])
+        may_lack[choices.column] = np.isfinite(choices.delta[i, choices.start[1:] - 1])
         yield Question(
             problem.forest, batch.rows[i], batch.low[i], batch.high[i], batch.grain, batch.offset, batch.scale,
-            problem.distance, int(batch.origin[i]), int(batch.target[i]), may_leave, may_take,
+            problem.distance, int(batch.origin[i]), int(batch.target[i]), may_leave, may_lack,
             {f: batch.lists.of(f) for f in np.flatnonzero(batch.grain == LISTED).tolist()}, batch.lists.is_strict,
             named, batch.rules.all,
         )  # fmt: skip
@@ -148,27 +148,21 @@ def pieces(question: Question, f: int, *, single: bool = False, wide: bool = Fal
     forest, x = question.forest, question.row[f]
     unknown = np.full((2, 1), np.nan)
     if is_coupled(question.distance) and (question.is_category[f] or np.isnan(x)):
-        named = question.named.get(f, np.ones(0, bool))
-        is_named = np.isnan(x) or x >= len(named) or named[int(x)]
-        may_stay = np.isnan(x) or (question.low[f] <= x <= question.high[f] and is_named)
+        may_stay = question.may_lack[f] if np.isnan(x) else question.named[f][int(x)]
         return np.full((2, int(may_stay)), x)  # cannot be measured, and does not move
+    unknown = unknown[:, : int(question.may_lack[f])]
     if np.isnan(x) and (not question.may_leave[f] or np.isnan(question.low[f])):
         return unknown
-    can_be_unknown = np.isnan(x) or question.may_take[f]
     if question.is_category[f]:
         assert forest.categories is not None
-        n = forest.categories.n_labels(f)
-        is_named = question.named.get(f, np.ones(n, bool))
-        known = [c for c in range(n) if question.low[f] <= c <= question.high[f] and is_named[c]]
-        if question.low[f] <= x <= question.high[f] and (x == n or is_named[int(x)]):
-            known = sorted({*known, x})
-        return np.append(np.array([known, known], float).reshape(2, -1), unknown[:, : int(can_be_unknown)], axis=1)
+        known = np.flatnonzero(question.named[f]).astype(float)
+        return np.append(np.stack([known, known]), unknown, axis=1)
     if question.grain[f] == LISTED:
         own = question.listed[f]
         own = own[(own >= question.low[f]) & (own <= question.high[f])]
         if question.low[f] <= x <= question.high[f] and not question.strict[f]:
             own = np.union1d(own, [x])
-        return np.stack([own, own])
+        return np.append(np.stack([own, own]), unknown, axis=1)
     threshold = forest.threshold[(forest.left >= 0) & (forest.feature == f)]
     is_float32 = forest.input_dtype == "float32"
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -187,8 +181,7 @@ def pieces(question: Question, f: int, *, single: bool = False, wide: bool = Fal
     if question.grain[f] == INTEGER and single:
         values = [np.arange(a, b + 1.0) for a, b in found.T]
         found = np.tile(np.concatenate([*values, np.empty(0)]), (2, 1))
-    if can_be_unknown:
-        found = np.append(found, unknown, axis=1)
+    found = np.append(found, unknown, axis=1)
     may_stay = question.low[f] <= x <= question.high[f]
     if may_stay and not ((found[0] <= x) & (x <= found[1])).any():
         found = np.append(found, [[x], [x]], axis=1)
@@ -421,7 +414,7 @@ def faults(question: Question, point: Floats, distance: float) -> list[str]:
     found = []
     known = ~np.isnan(point) & ~question.is_category
     was_known = ~np.isnan(question.row)
-    if (np.isnan(point) & was_known & ~question.may_take).any():
+    if (np.isnan(point) & ~question.may_lack).any():
         return ["a value is missing that may not"]
     if (~np.isnan(point) & ~was_known & ~question.may_leave).any():
         return ["a missing value is filled that may not"]

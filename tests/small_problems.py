@@ -198,8 +198,7 @@ def _constraints(rng: Rng, forest: Forest, is_coupled: bool) -> list[Constraint]
             found.append(Range(f, low=float(a), high=float(b)) if rng.random() < 0.7 else Range(f, low=float(a)))
     if not is_coupled:
         found += relations(rng, forest)
-    listed = {c.column for c in found if isinstance(c, OneOf)}
-    return [c for c in found if not (isinstance(c, MayBeMissing) and listed & set(c.columns))]
+    return found
 
 
 def relations(rng: Rng, forest: Forest) -> list[Constraint]:

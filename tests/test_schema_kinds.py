@@ -214,7 +214,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         ({"kind": "categorical", "low": 1}, r"\.low and \.high must be left out for kind 'categorical'"),
         ({"values": "abc"}, r"\.values must be a list, got 'abc'"),
         ({"values": ["x"]}, r"\.values must be finite numbers, got 'x'"),
-        ({"kind": "one-hot"}, r"\.columns must be given for kind 'one-hot' and for no other"),
+        ({"kind": "one-hot"}, r"\.columns must be given for kind 'one-hot', perhaps 'ordinal', and no other"),
         ({"columns": ["x", "y"]}, r"\.columns must be given for kind 'one-hot'"),
         ({"kind": "one-hot", "columns": ["x"]}, r"\.columns must be two or more"),
         ({"kind": "one-hot", "columns": ["x", "y"], "values": ["p"]}, r"\.values must be one a column \(2\), got 1"),

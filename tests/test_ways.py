@@ -40,18 +40,24 @@ def possible(problem: Problem) -> Problem:
 
 def kept_alone(question: brute.Question, kept: frozenset[int]) -> brute.Question | None:
     """The question with some values left as they are, None where they may not stay."""
-    low, high, may_leave, may_take = (a.copy() for a in (
-        question.low, question.high, question.may_leave, question.may_take
+    low, high, may_leave, may_lack = (a.copy() for a in (
+        question.low, question.high, question.may_leave, question.may_lack
     ))  # fmt: skip
+    named = {f: own.copy() for f, own in question.named.items()}
     for f in kept:
         value = question.row[f]
-        may_leave[f] = may_take[f] = False
+        may_leave[f] = False
         if np.isnan(value):
+            if not may_lack[f]:
+                return None
             continue
+        may_lack[f] = False
         if not low[f] <= value <= high[f]:
             return None
         low[f] = high[f] = value
-    return replace(question, low=low, high=high, may_leave=may_leave, may_take=may_take)
+        if question.is_category[f]:
+            named[f] &= np.arange(len(named[f])) == value
+    return replace(question, low=low, high=high, may_leave=may_leave, may_lack=may_lack, named=named)
 
 
 def best_way(question: brute.Question, before: Sequence[frozenset[int]]) -> tuple[float, float]:

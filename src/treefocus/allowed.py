@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus.categories import Labels
 from treefocus.choices import choices_of
 from treefocus.constraints import Constraint, Draft
 from treefocus.distances import Distance
 from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Bools, Floats, Forest
-from treefocus.grid import floor_to
+from treefocus.grid import as_input, floor_to
 from treefocus.kernels.inputs import Choices, Int8s, Lists
 from treefocus.kernels.rules import Cells, Implies, Linear, Rules
-from treefocus.schema import LISTED, Schema, snapped_down
+from treefocus.schema import FLOAT32, INTEGER, LISTED, Schema, snapped_down
 from treefocus.space import Space
 from treefocus.targets import variant
+
+_NOISE = 1e-9  # of a number of steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +40,11 @@ class Allowed:
     is_category: Bools  # (n_features,)
 
 
-def dry_run(constraints: Sequence[Constraint], schema: Schema, forest: Forest) -> Draft:
+def dry_run(constraints: Sequence[Constraint], schema: Schema, forest: Forest, orders: Labels | None = None) -> Draft:
     """The constraints without rows: what does not depend on them, and an error for a column that does not exist."""
     nothing = np.empty((0, forest.n_features))
     labels = None if forest.categories is None else forest.categories.labels
-    draft = Draft.of(nothing, nothing, nothing, schema, labels)
+    draft = Draft.of(nothing, nothing, nothing, schema, labels, orders)
     for constraint in constraints:
         constraint.apply(draft)
     return draft
@@ -55,26 +59,27 @@ def allowed(
     constraints: Sequence[Constraint],
     schema: Schema,
     grain: Int8s,
+    orders: Labels | None = None,
 ) -> Allowed:
     """What the answers to these rows may be. Under a distance that couples columns, what is no number stays."""
-    general = dry_run(constraints, schema, forest)
+    general = dry_run(constraints, schema, forest, orders)
     is_category = np.array([own is not None for own in general.labels], bool)
     is_open = _open_columns(general, forest, rows, distance)
     rules = Rules(tuple(general.rules))
     forest = with_cuts(forest, rules)
     if (is_open & ~is_category).any():
         forest = variant(forest, missing_is_choice=is_open & ~is_category)
-    listed = _listed(general, schema, space, is_category)
+    listed = _listed(general, space, grain, is_category)
+    lists = _as_lists(listed, general, forest.n_features)
     grain = grain.copy()
     grain[list(listed)] = LISTED
-    low, high = _boxes(rows, space, constraints, general, grain, is_category, is_open)
+    draft = _boxes(rows, space, constraints, general, grain, is_category, is_open)
     choices = choices_of(
-        forest, rows, low, high, scale=space.scale, grain=grain, may_be_missing=general.may_be_missing,
+        forest, draft, scale=space.scale, grain=grain, lists=lists,
         typical=space.typical if space.typical is not None else np.zeros(forest.n_features),
-        is_kept=distance.norms is None, is_listed=general.named, domain=_domains(general, is_category),
+        is_kept=distance.norms is None, domain=_domains(general, is_category),
     )  # fmt: skip
-    lists = _as_lists(listed, general, forest.n_features)
-    return Allowed(forest, low, high, grain, choices, lists, rules, is_category)
+    return Allowed(forest, draft.low, draft.high, grain, choices, lists, rules, is_category)
 
 
 def with_domains(space: Space, schema: Schema, forest: Forest) -> Space:
@@ -100,8 +105,7 @@ def _domains(general: Draft, is_category: Bools) -> dict[int, Bools]:
 def _open_columns(general: Draft, forest: Forest, rows: Floats, distance: Distance) -> Bools:
     """(n_features,) columns in which a missing value is a choice."""
     may_be_missing = general.may_be_missing
-    is_tied = np.zeros(forest.n_features, bool)  # to other columns, or to a list
-    is_tied[list(general.listed)] = True
+    is_tied = np.zeros(forest.n_features, bool)  # to other columns
     for rule in general.rules:
         if isinstance(rule, Linear):
             is_tied[rule.columns] = True
@@ -114,10 +118,11 @@ def _open_columns(general: Draft, forest: Forest, rows: Floats, distance: Distan
         raise InvalidInput(f"MayBeMissing needs a distance that is a sum over columns, {distance!r} is not.")
     if (may_be_missing & is_tied).any():
         column = general.schema.names[int(np.flatnonzero(may_be_missing & is_tied)[0])]
-        raise InvalidInput(f"{column!r} may not become missing: OneOf or Linear asks for its value.")
+        raise InvalidInput(f"{column!r} may not become missing: Linear asks for its value.")
     if distance.norms is None:  # what is missing cannot be measured, and stays
         return np.zeros(forest.n_features, bool)
-    return np.asarray((may_be_missing | (np.isnan(rows).any(axis=0) & forest.takes_missing)) & ~is_tied)
+    is_missing = np.isnan(rows).any(axis=0) & forest.takes_missing
+    return np.asarray((general.may_become_missing | is_missing) & ~is_tied)
 
 
 def _boxes(
@@ -128,43 +133,67 @@ def _boxes(
     grain: NDArray[np.int8],
     is_category: Bools,
     is_open: Bools,
-) -> tuple[Floats, Floats]:
-    """(n_rows, n_features) the box of every row, NaN where a value is missing and stays so."""
+) -> Draft:
+    """The constraints on these rows.
+
+    The box of every row is NaN where a value is missing and stays so, and empty where it must become known and cannot.
+    """
     known = np.where(np.isnan(rows), np.where(is_open, space.low, 0.0), rows)
     space_low, space_high = np.where(is_category, -np.inf, space.low), np.where(is_category, np.inf, space.high)
     is_frozen = np.isnan(rows) & ~is_open & ~is_category
     low = np.where(is_frozen, np.nan, np.minimum(space_low, known))
     high = np.where(is_frozen, np.nan, np.maximum(space_high, np.where(np.isnan(rows), space_high, known)))
-    draft = Draft.of(rows, low, high, general.schema, general.labels)
+    draft = Draft.of(rows, low, high, general.schema, general.labels, general.orders)
     with np.errstate(invalid="ignore"):
         for constraint in constraints:
             constraint.apply(draft)
         low = np.where(low == rows, low, -snapped_down(-low, grain))
         high = np.where(high == rows, high, snapped_down(high, grain))
-    return low, high
+    is_lost = is_frozen & general.must_be_known
+    return replace(draft, low=np.where(is_lost, np.inf, low), high=np.where(is_lost, -np.inf, high))
 
 
-def _listed(general: Draft, schema: Schema, space: Space, is_category: Bools) -> dict[int, Floats]:
-    """Columns that hold only some numbers: those a constraint lists, and those of the schema's steps and values."""
+def _listed(general: Draft, space: Space, grain: Int8s, is_category: Bools) -> dict[int, Floats]:
+    """Columns that hold only some numbers: those a constraint lists, and those of the schema's steps and values.
+
+    Each list has the numbers that the column's own kind can hold: the whole ones, or what a float32 makes of them.
+    """
     listed = dict(general.listed)
-    for j, feature in enumerate(schema.features):
+    for j, feature in enumerate(general.schema.features):
         if is_category[j]:
             continue
         if feature.values and all(isinstance(value, Real) for value in feature.values):
             own = np.unique(np.array(feature.values, np.float64))
+            listed[j] = np.intersect1d(own, listed[j]) if j in listed else own
         elif feature.step:
-            own = _steps(float(feature.step), float(feature.low or 0.0), space.low[j], space.high[j], feature.name)
-        else:
-            continue
-        listed[j] = np.intersect1d(own, listed[j]) if j in listed else own
+            step, begin, ends = float(feature.step), float(feature.low or 0.0), (space.low[j], space.high[j])
+            own = _on_steps(listed[j], step, begin, *ends) if j in listed else _steps(step, begin, *ends, feature.name)
+            listed[j] = own
+    for j, own in listed.items():
+        if grain[j] == INTEGER:
+            listed[j] = own[own == np.rint(own)]
+        elif grain[j] == FLOAT32:
+            listed[j] = np.unique(as_input(own, "float32"))
     return listed
+
+
+def _on_steps(values: Floats, step: float, begin: float, low: float, high: float) -> Floats:
+    """Those of the values that lie a whole number of steps from the beginning, between low and high."""
+    n_steps = (values - begin) / step
+    is_whole = np.abs(n_steps - np.rint(n_steps)) <= _NOISE * np.maximum(1.0, np.abs(n_steps))
+    return np.asarray(values[is_whole & (values >= low) & (values <= high)])
 
 
 def _steps(step: float, begin: float, low: float, high: float, name: str) -> Floats:
     if not (np.isfinite(low) and np.isfinite(high) and (high - low) / step < 1e6):
         reject(f"The domain of {name!r}", "finite and of fewer than a million steps", f"{low} to {high}")
-    first, last = np.ceil((low - begin) / step - 1e-9), np.floor((high - begin) / step + 1e-9)
-    return begin + np.arange(first, last + 1) * step
+    first, last = np.ceil((low - begin) / step - _NOISE), np.floor((high - begin) / step + _NOISE)
+    n_steps = np.arange(first, last + 1)
+    digits = max(0, *(-int(Decimal(repr(number)).normalize().as_tuple().exponent) for number in (step, begin)))
+    if digits > 15 or max(abs(low), abs(high), abs(begin)) * 10.0**digits > 2**53:
+        return np.asarray(begin + n_steps * step)
+    power = 10.0**digits  # so that three steps of 0.1 are 0.3, as people write it
+    return np.asarray((np.rint(begin * power) + n_steps * np.rint(step * power)) / power)
 
 
 def _as_lists(listed: dict[int, Floats], general: Draft, n_features: int) -> Lists:

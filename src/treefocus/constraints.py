@@ -6,7 +6,7 @@ columns to each other; those become rules (kernels/rules.py), which every search
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.categories import Labels
-from treefocus.errors import reject
+from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Bools, Floats
 from treefocus.kernels import rules
 from treefocus.schema import Schema
@@ -29,16 +29,41 @@ class Draft:
     high: Floats  # (n_rows, n_features)
     schema: Schema
     labels: Labels  # per column: its categories, None where it is numeric
+    orders: Labels  # per column: its categories in their order, None where none is known besides the schema's
     may_be_missing: Bools  # (n_features,)
+    is_fixed: Bools  # (n_features,)
     listed: dict[int, Floats] = field(default_factory=dict)  # numeric columns that take only these values
     named: dict[int, Bools] = field(default_factory=dict)  # (n_labels,) which categories of a column are allowed
+    ranks: dict[int, Floats] = field(default_factory=dict)  # (n_labels + 1,) of the categories of ordered columns
+    barred: dict[int, Bools] = field(default_factory=dict)  # (n_rows, n_labels + 1) categories that a row may not take
     rules: list[rules.Rule] = field(default_factory=list)
 
     @classmethod
-    def of(cls, rows: Floats, low: Floats, high: Floats, schema: Schema, labels: Labels | None) -> Draft:
+    def of(
+        cls,
+        rows: Floats,
+        low: Floats,
+        high: Floats,
+        schema: Schema,
+        labels: Labels | None,
+        orders: Labels | None = None,
+    ) -> Draft:
         """A draft without constraints."""
-        labels = (None,) * rows.shape[1] if labels is None else labels
-        return cls(rows, low, high, schema, labels, np.zeros(rows.shape[1], bool))
+        nothing: Labels = (None,) * rows.shape[1]
+        is_not = np.zeros(rows.shape[1], bool)
+        return cls(rows, low, high, schema, labels or nothing, orders or nothing, is_not, is_not.copy())
+
+    @property
+    def may_become_missing(self) -> Bools:
+        """(n_features,) columns in which a known value may become missing: a fixed one never."""
+        return np.asarray(self.may_be_missing & ~self.is_fixed)
+
+    @property
+    def must_be_known(self) -> Bools:
+        """(n_features,) columns that must end up at a listed value, so that what is missing there must become known."""
+        is_listed = np.zeros(len(self.labels), bool)
+        is_listed[[*self.listed, *self.named]] = True
+        return np.asarray(is_listed & ~self.may_be_missing)
 
     def columns(self, names: Iterable[Any]) -> list[int]:
         """The positions of columns."""
@@ -58,6 +83,53 @@ class Draft:
         if unknown:
             reject(what, f"about categories of {self.schema.names[column]!r}: {_shown(own)}", repr(unknown[0]))
         return np.array([label in wanted for label in own], bool)
+
+    def only_towards(self, column: int, sign: int, what: str) -> None:
+        """The column may stay, or move that way (1 up, -1 down) in its order; what is missing stays so."""
+        own = self.rows[:, column]
+        if self.labels[column] is None:
+            if sign * self._direction(column, what) > 0:
+                self.low[:, column] = np.maximum(self.low[:, column], own)
+            else:
+                self.high[:, column] = np.minimum(self.high[:, column], own)
+            return
+        rank = sign * self._ranked(column, what)  # NaN for what has no place in the order: an unseen category, say
+        with np.errstate(invalid="ignore"):
+            from_ = np.append(rank, np.nan)[np.where(np.isnan(own), len(rank), own).astype(np.intp)]
+            is_barred = ~(rank >= from_[:, None]) & (np.arange(len(rank)) != own[:, None])
+        self.barred[column] = is_barred | self.barred.get(column, np.zeros_like(is_barred))
+
+    def _direction(self, column: int, what: str) -> int:
+        """1 where a column of numbers grows with its numbers, -1 where the schema orders them the other way."""
+        feature = self.schema.features[column]
+        steps = np.diff(np.array(feature.values, np.float64)) if feature.kind == "ordinal" else np.ones(1)
+        if not ((steps > 0).all() or (steps < 0).all()):
+            reject(what, "about numbers that the schema lists from one end to the other", repr(feature.values))
+        return 1 if (steps > 0).all() else -1
+
+    def _ranked(self, column: int, what: str) -> Floats:
+        """(n_labels + 1,) the place of every category in the order, NaN where it has none; unseen ones come last."""
+        if column not in self.ranks:
+            labels, order = self.labels[column] or (), self._order(column)
+            if order is None:
+                name = self.schema.names[column]
+                raise InvalidInput(
+                    f"{what} needs an order of the categories {_shown(labels)}, and nobody has said one: give it in "
+                    f"the schema, Feature({name!r}, 'ordinal', values=[...]) with the first one first, or as an "
+                    "ordered dtype of the table."
+                )
+            place = {label: float(k) for k, label in enumerate(order)}
+            self.ranks[column] = np.array([*(place.get(label, np.nan) for label in labels), np.nan])
+        return self.ranks[column]
+
+    def _order(self, column: int) -> Sequence[Any] | None:
+        """A column's categories in their order: the schema's, else one that came with the model or the table."""
+        feature, labels = self.schema.features[column], self.labels[column] or ()
+        if feature.kind == "ordinal":
+            return feature.values
+        if self.orders[column] is not None:
+            return self.orders[column]
+        return sorted(labels) if all(isinstance(label, Real) for label in labels) else None
 
 
 class Constraint:
@@ -96,26 +168,33 @@ class Fixed(_OfColumns):
         for j in draft.columns(self.columns):
             draft.low[:, j] = np.maximum(draft.low[:, j], draft.rows[:, j])
             draft.high[:, j] = np.minimum(draft.high[:, j], draft.rows[:, j])
+            draft.is_fixed[j] = True
 
 
 class Increasing(_OfColumns):
-    """These columns may only grow: `Increasing("education_years")`; of ordered categories, towards the last one."""
+    """These columns may only grow: `Increasing("education_years")`; of ordered categories, towards the last one.
+
+    The order is the schema's, else that of an ordered dtype, never the alphabet's. A missing value stays missing.
+    """
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
         for j in draft.columns(self.columns):
-            draft.low[:, j] = np.maximum(draft.low[:, j], draft.rows[:, j])
+            draft.only_towards(j, 1, f"Increasing({draft.schema.names[j]!r})")
 
 
 class Decreasing(_OfColumns):
-    """These columns may only shrink: `Decreasing("debt")`; of ordered categories, towards the first one."""
+    """These columns may only shrink: `Decreasing("debt")`; of ordered categories, towards the first one.
+
+    The order is the schema's, else that of an ordered dtype, never the alphabet's. A missing value stays missing.
+    """
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
         for j in draft.columns(self.columns):
-            draft.high[:, j] = np.minimum(draft.high[:, j], draft.rows[:, j])
+            draft.only_towards(j, -1, f"Decreasing({draft.schema.names[j]!r})")
 
 
 class MayBeMissing(_OfColumns):
-    """These columns may become missing, where the model takes that: `MayBeMissing("phone")`."""
+    """These columns may become missing, where the model takes that: `MayBeMissing("phone")`; not one that is fixed."""
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
         draft.may_be_missing[draft.columns(self.columns)] = True
@@ -160,7 +239,11 @@ class Range(Constraint):
 
 @dataclass(frozen=True, init=False)
 class OneOf(Constraint):
-    """A column must end up at one of these values or categories: `OneOf("term", [12, 24, 36])`."""
+    """A column must end up at one of these values or categories: `OneOf("term", [12, 24, 36])`.
+
+    Of these, a column takes those that it can hold: whole numbers, say. A missing value has to become one of them,
+    unless the column `MayBeMissing`; so has a category that the model has not seen.
+    """
 
     column: str | int
     values: tuple[Any, ...]

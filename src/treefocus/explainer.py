@@ -83,7 +83,10 @@ class Explainer:
         self.distance = measured.fitted(n_features, None if known is None else self.space.to_z(known))
         self.distance_name = distance if isinstance(distance, str) else type(distance).__name__
         self.constraints = as_constraints(constraints)
-        dry_run(self.constraints, self.schema, self.forest)  # a column that does not exist is reported here
+        self._orders = _first_known(n_features, None if table is None else table.orders, source.orders)
+        # A column that does not exist is reported here, and one without an order, unless rows may still bring it.
+        dry_run(self.constraints, self.schema, self.forest, self.labels if table is None else self._orders)
+        self._has_data = table is not None
         self._integer = np.array([feature.kind == "integer" for feature in self.schema.features])
         if table is not None:
             self._integer |= table.grain == INTEGER
@@ -162,6 +165,7 @@ class Explainer:
             grain=grain,
             target=target,
             examples=self._examples,
+            orders=self._orders if self._has_data else _first_known(len(grain), self._orders, table.orders),
         )
 
     def _settle(self, table: Table, question: Question) -> tuple[Problem, Outcome, dict[int, str]]:
@@ -310,6 +314,12 @@ def _by_column(weights: Mapping[str | int, float], schema: Schema) -> Floats:
             reject(f"weights[{name!r}]", "a finite number above 0", repr(weight))
         all_weights[schema.index(name)] = float(weight)
     return all_weights
+
+
+def _first_known(n_columns: int, *orders: Labels | None) -> Labels:
+    """Per column the first order that is known."""
+    known = [own for own in orders if own is not None]
+    return tuple(next((own[j] for own in known if own[j] is not None), None) for j in range(n_columns))
 
 
 def _checked(table: Table, parameter: str, n_features: int, wanted: tuple[str, ...] | None) -> Table:

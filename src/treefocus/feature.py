@@ -24,8 +24,9 @@ class Feature:
 
     kind: "continuous"; "integer"; "step", numbers that lie `step` apart (from `low`, or from 0); "ordinal", one of
     `values` in their order; "categorical", one of the model's labels, or only of `values`; "one-hot", a group of
-    `columns` of which one is 1 and the others are 0, known as one column of categories named `values`. low, high: the
-    domain of a number, None for the range of the data; `values` narrows it to a list.
+    `columns` of which one is 1 and the others are 0, known as one column of categories named `values`; an "ordinal" one
+    with `columns` is such a group in its order. low, high: the domain of a number, None for the range of the data;
+    `values` narrows it to a list.
 
     The rest is what sentences need. label: the column as it stands in a sentence, "your revolving utilisation";
     without one, its name. unit_one: the unit of exactly one, "year" where unit is "years". one, many: what a column
@@ -62,8 +63,8 @@ class Feature:
             given = tuple(getattr(self, word) for word in words)
             if bool(given[0]) != bool(given[1]):
                 reject(f"{name}.{words[0]} and .{words[1]}", "given together", repr(given))
-        self._check_numbers(name)
         self._check_lists(name)
+        self._check_numbers(name)
 
     def _check_numbers(self, name: str) -> None:
         for bound in ("low", "high", "step"):
@@ -88,15 +89,15 @@ class Feature:
             object.__setattr__(self, lists, own)
             if len(set(own)) != len(own):
                 reject(f"{name}.{lists}", "all different", repr(own))
-        if self.kind == "ordinal" and len(self.values) < 2:
+        if self.kind == "ordinal" and len(self.values) < 2 and not self.columns:
             reject(f"{name}.values", "two or more, in their order, for kind 'ordinal'", repr(self.values))
         if self.kind in ("continuous", "integer", "step"):
             for value in self.values:
                 if not _is_number(value):
                     reject(f"{name}.values", "finite numbers", repr(value))
-        if (self.kind == "one-hot") != bool(self.columns):
-            reject(f"{name}.columns", "given for kind 'one-hot' and for no other", repr(self.columns))
-        if self.kind == "one-hot":
+        if (self.kind == "one-hot" and not self.columns) or (self.columns and self.kind not in ("one-hot", "ordinal")):
+            reject(f"{name}.columns", "given for kind 'one-hot', perhaps 'ordinal', and no other", repr(self.columns))
+        if self.columns:
             if len(self.columns) < 2:
                 reject(f"{name}.columns", "two or more", repr(self.columns))
             if not self.values:
@@ -107,8 +108,10 @@ class Feature:
     @property
     def is_categorical(self) -> bool:
         """Whether its values are categories and not numbers."""
-        return self.kind in ("categorical", "one-hot") or (
-            self.kind == "ordinal" and not all(isinstance(value, Real) for value in self.values)
+        return (
+            self.kind == "categorical"
+            or bool(self.columns)
+            or (self.kind == "ordinal" and not all(isinstance(value, Real) for value in self.values))
         )
 
     @property

@@ -68,6 +68,7 @@ class Folding:
         return replace(
             source,
             forest=self.forest,
+            orders=None if source.orders is None else self._of_single(source.orders),
             predict=None if predict is None else lambda rows: predict(self.unfolded(rows)),
             scores=None if scores is None else lambda rows: scores(self.unfolded(rows)),
         )
@@ -102,6 +103,10 @@ class Folding:
             missing_is_choice=None,
             reads=self._reads(),
         )
+
+    def _of_single(self, orders: Labels) -> Labels:
+        """What is known of the table's columns, by the schema's; None for a group."""
+        return tuple(orders[place[0]] if len(place) == 1 else None for place in self.places)
 
     def _is_group(self, column: int) -> bool:
         return len(self.places[column]) > 1
@@ -179,6 +184,12 @@ class FoldedTable(Table):
         ends = [(0.0, len(p) - 1.0) if len(p) > 1 else (low[p[0]], high[p[0]]) for p in folding.places]
         both = np.array(ends, np.float64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
+
+    @property
+    def orders(self) -> Labels:
+        """Per column its categories in their order, None where its dtype has none."""
+        own, folding = self._given
+        return folding._of_single(own.orders)
 
     def _cells(self, column: int) -> list[Any]:
         """A column as it was written; a group that is not one-hot as its values."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from treefocus import kernels
 from treefocus.allowed import allowed
+from treefocus.categories import Labels
 from treefocus.constraints import Constraint
 from treefocus.distances import Distance
 from treefocus.forest import Bools, Floats, Forest, Ints
@@ -75,14 +76,18 @@ class Problem:
         grain: NDArray[np.int8],
         target: Any,
         examples: Floats | None = None,
+        orders: Labels | None = None,
     ) -> Problem:
         """Put the question for these rows. A value outside the domain may stay; if it moves, towards the domain.
 
         A missing value may stay or become known, and a known one may become missing where a constraint allows it.
-        `examples`: training rows.
+        `examples`: training rows. `orders`: per column its categories in their order, where the schema has none.
         """
         asked, targets = put(target, forest, len(rows))
-        may = allowed(asked, rows, space=space, distance=distance, constraints=constraints, schema=schema, grain=grain)
+        may = allowed(
+            asked, rows, space=space, distance=distance, constraints=constraints, schema=schema, grain=grain,
+            orders=orders,
+        )  # fmt: skip
         with np.errstate(invalid="ignore"):
             first = np.where(np.isnan(rows), np.nan, np.clip(rows, may.low, np.maximum(may.low, may.high)))
         batch = Batch(
@@ -140,7 +145,8 @@ class Problem:
         if self.forest.missing_is_choice is None:
             yield np.arange(len(self)), self
             return
-        pattern = choices.may_be_missing & ~choices.is_category
+        is_missing = np.isnan(self.batch.rows[:, choices.column])
+        pattern = (choices.may_be_missing | is_missing) & ~choices.is_category
         patterns, which = np.unique(pattern, axis=0, return_inverse=True)
         for number, own in enumerate(patterns):
             rows = np.flatnonzero(np.asarray(which).reshape(-1) == number)

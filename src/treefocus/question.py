@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus.categories import Labels
 from treefocus.constraints import Constraint
 from treefocus.distances import Distance
 from treefocus.forest import Floats, Forest
@@ -28,6 +29,7 @@ class Question:
     grain: NDArray[np.int8]
     target: Any
     examples: Floats | None = None
+    orders: Labels | None = None  # per column its categories in their order, where the schema does not say one
 
     def problem(self) -> Problem:
         """The question as a problem."""
@@ -41,6 +43,7 @@ class Question:
             grain=self.grain,
             target=self.target,
             examples=self.examples,
+            orders=self.orders,
         )
 
     def of_row(self, i: int) -> Question:

@@ -127,6 +127,8 @@ class Schema:
         j = self.index(name)
         if "kind" in changes:  # what belongs to the old kind alone goes with it
             changes = {"step": None, "columns": ()} | changes
+        if changes.get("columns"):  # and are named anew, unless they are
+            changes = {"values": ()} | changes
         made = replace(self.features[j], **changes)
         kept = {key: value for key, value in changes.items() if key not in WORDS}
         translations = {code: other.with_feature(name, **kept) for code, other in self.translations.items()}

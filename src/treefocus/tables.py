@@ -100,6 +100,14 @@ class Table:
                 limits[j] = 0, len(own) - 1
         return limits[:, 0], limits[:, 1]
 
+    @property
+    def orders(self) -> Labels:
+        """Per column its categories in their order, None where its dtype has none."""
+        if self.names is None or isinstance(self.native, _Columns):
+            return (None,) * int(self.values.shape[1])
+        frame: nw.DataFrame[Any] = nw.from_native(self.native, eager_only=True)
+        return tuple(_order_of(frame[:, j].to_native()) for j in range(self.values.shape[1]))
+
     def select(self, names: Sequence[str]) -> Table:
         """The same rows with only these columns, in this order; for tables with names."""
         if self.names is None:
@@ -255,6 +263,18 @@ def _codes(column: nw.Series[Any], labels: Sequence[Any]) -> Floats:
         number = np.append(encode(native.cat.categories.tolist(), labels), np.nan)  # -1 is missing
         return np.asarray(number[native.cat.codes.to_numpy()])
     return encode(column.to_list(), labels)
+
+
+def _order_of(column: Any) -> tuple[Any, ...] | None:
+    """The categories of an ordered dtype: pandas' and Arrow's say that they are, polars' Enum always is."""
+    dtype: Any = getattr(column, "dtype", None)
+    if nw.dependencies.is_polars_series(column):
+        return tuple(dtype.categories.to_list()) if type(dtype).__name__ == "Enum" else None
+    if nw.dependencies.is_pyarrow_chunked_array(column):
+        if not getattr(column.type, "ordered", False) or not column.num_chunks:
+            return None
+        return tuple(column.unify_dictionaries().chunk(0).dictionary.to_pylist())
+    return tuple(dtype.categories.tolist()) if getattr(dtype, "ordered", False) else None
 
 
 def _with_labels(rows: Any) -> NDArray[Any]:

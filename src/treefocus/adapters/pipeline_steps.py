@@ -53,6 +53,7 @@ class Walk:
     numeric: set[int] = field(default_factory=set)  # columns that some step reads as numbers
     touched: set[int] = field(default_factory=set)  # columns that some step reads at all
     absent: dict[int, Any] = field(default_factory=dict)  # how a missing category is written, where it is not NaN
+    orders: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # the categories as an OrdinalEncoder was told them
 
     def through(self, step: Any, name: str, tracks: Sequence[Track]) -> list[Track]:
         """The features behind a fitted step."""
@@ -131,7 +132,10 @@ class Walk:
                     "changed; encode the column as it is."
                 )
             if not track.is_encoded:
-                self._learn(track.column, [_plain(label) for label in known if not is_null(label)])
+                labels = [_plain(label) for label in known if not is_null(label)]
+                self._learn(track.column, labels)
+                if isinstance(step, OrdinalEncoder) and not _is_word(step.categories, "auto"):
+                    self.orders[track.column] = tuple(labels)
                 if any(label is None for label in known):
                     self.absent[track.column] = None
             found += [replace(track, is_encoded=True)] * width

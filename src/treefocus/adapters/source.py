@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus.categories import Labels
 from treefocus.forest import Floats, Forest
 
 Answer = Callable[[Floats], NDArray[Any]]
@@ -28,6 +29,7 @@ class Source:
     scores: Answer | None = None  # (n_rows, n_outputs) the model's own sums, what `hard_scores` gives for the forest
     takes_infinite: bool = False  # whether the model reads infinities
     precision: float = 1e-12  # how far apart the scores may be, as a share of the largest of them
+    orders: Labels | None = None  # per feature its categories in their order, where the model was told one
 
 
 def asked(answer: Answer) -> Answer:

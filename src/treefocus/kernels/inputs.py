@@ -143,13 +143,19 @@ class Lists:
 
     def nearest(self, column: int, values: Floats, low: Floats, high: Floats) -> Floats:
         """The listed value nearest to each, between low and high; a missing value stays missing."""
-        own = self.of(column)
-        inside = np.clip(values, low, high)
-        above = np.searchsorted(own, inside, side="left")
-        up, down = np.append(own, np.inf)[above], np.append(-np.inf, own)[np.searchsorted(own, inside, side="right")]
-        up, down = np.where(up > high, np.inf, up), np.where(down < low, -np.inf, down)
-        found = np.where(inside - down <= up - inside, down, up)
-        return np.where(np.isfinite(found), found, inside)
+        found = nearest_of(self.of(column), values, low, high)
+        return np.where(np.isnan(found), np.clip(values, low, high), found)
+
+
+def nearest_of(listed: Floats, values: Floats, low: Floats, high: Floats) -> Floats:
+    """The listed value, of ascending ones, that is nearest to each, between low and high; NaN where there is none."""
+    inside = np.clip(values, low, high)
+    above = np.searchsorted(listed, inside, side="left")
+    up = np.append(listed, np.inf)[above]
+    down = np.append(-np.inf, listed)[np.searchsorted(listed, inside, side="right")]
+    up, down = np.where(up <= high, up, np.inf), np.where(down >= low, down, -np.inf)
+    found = np.where(inside - down <= up - inside, down, up)
+    return np.where(np.isfinite(found) & ~np.isnan(inside), found, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +182,7 @@ class Batch:
     def is_allowed(self, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether every value lies in its box."""
         inside = (points >= self.low) & (points <= self.high)
-        inside |= np.isnan(points) & np.isnan(self.rows)
+        inside |= np.isnan(points) & np.isnan(self.rows) & ~(self.low > self.high)
         column = self.choices.column
         inside[..., column] |= np.isnan(points[..., column]) | self.choices.is_category
         return np.asarray(inside.all(axis=1) & self.choices.is_allowed(points))

@@ -94,6 +94,9 @@ def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs, limi
     lost = np.isfinite(found.distance) & ~has_point  # a point that does not stand up to the check
     status[lost] = Status.NOT_FOUND
     bound = np.where(lost, 0.0, found.lower_bound)
+    has_box = problem.has_box  # a missing value that must become known and cannot is nothing the search knows of
+    status[~has_box] = Status.INFEASIBLE
+    bound = np.where(has_box, bound, np.inf)
     # The search works in its own arithmetic: what it proves holds to a relative 1e-9 (cosine: and 1e-11).
     is_optimal = status == Status.OPTIMAL
     loose = is_optimal & (bound < incumbent.distance * (1.0 - _TOLERANCE) - _NOISE)
