@@ -247,7 +247,9 @@ def _table(rng: Rng, columns: list[Column], n: int, strange: bool) -> pd.DataFra
         if not strange:
             held[: len(column.values)] = column.values  # all of them are known
         rate = 0.2 if column.has_missing else 0.0
-        held = [None if rng.random() < rate and k >= len(column.values) * (not strange) else v for k, v in enumerate(held)]
+        held = [
+            None if rng.random() < rate and k >= len(column.values) * (not strange) else v for k, v in enumerate(held)
+        ]
         if strange and column.is_strange:
             held = ["castle" if rng.random() < 0.25 else v for v in held]
         made[column.name] = pd.Series(held, dtype=object)
@@ -268,7 +270,9 @@ def _framing(columns: list[Column], is_by_dtype: bool, model: str) -> Callable[[
             elif model in ("hist", "lightgbm", "xgboost") or (is_by_dtype and column.kind == "ordinal"):
                 more = [v for v in dict.fromkeys(own) if not is_missing(v) and v not in column.values]
                 ordered = is_by_dtype and column.kind == "ordinal"
-                made[column.name] = pd.Categorical(own.where(own.notna(), None), [*column.values, *more], ordered=ordered)
+                made[column.name] = pd.Categorical(
+                    own.where(own.notna(), None), [*column.values, *more], ordered=ordered
+                )
             else:
                 made[column.name] = own.where(own.notna(), np.nan)
         return pd.DataFrame(made)

@@ -92,8 +92,8 @@ def test_an_order_that_an_encoder_was_told_counts() -> None:
 @pytest.mark.parametrize("kind", [Increasing, Decreasing])
 def test_without_an_order_a_direction_is_refused_with_what_to_do(encoder: Any, kind: Any) -> None:
     told = (
-        rf"^{kind.__name__}\('size'\) needs an order of the categories L, M, S, and nobody has said one: give it in the "
-        r"schema, Feature\('size', 'ordinal', values=\[\.\.\.\]\) with the first one first, or as an ordered dtype of "
+        rf"^{kind.__name__}\('size'\) needs an order of the categories L, M, S, and nobody has said one: give it in "
+        r"the schema, Feature\('size', 'ordinal', values=\[\.\.\.\]\) with the first one first, or as an ordered dtype of "
         r"the table\.$"
     )
     with pytest.raises(InvalidInput, match=told):
@@ -150,5 +150,7 @@ def test_numbers_that_the_schema_lists_backwards_grow_backwards() -> None:
     assert reached(above, data, np.array([[2.0, 0.5]]), Decreasing("grade"), schema=grades) == "4.0"
     assert reached(above, data, np.array([[2.0, 0.5]]), Increasing("grade"), schema=grades) == "INFEASIBLE"
     mixed = grades.with_feature("grade", values=[3, 1, 2])
-    with pytest.raises(InvalidInput, match=r"^Increasing\('grade'\) must be about numbers that the schema lists from one"):
+    with pytest.raises(
+        InvalidInput, match=r"^Increasing\('grade'\) must be about numbers that the schema lists from one"
+    ):
         Explainer(above, data, schema=mixed, constraints=Increasing("grade"))

@@ -53,7 +53,9 @@ class Walk:
     numeric: set[int] = field(default_factory=set)  # columns that some step reads as numbers
     touched: set[int] = field(default_factory=set)  # columns that some step reads at all
     absent: dict[int, Any] = field(default_factory=dict)  # how a missing category is written, where it is not NaN
-    orders: dict[int, tuple[Any, ...]] = field(default_factory=dict)  # the categories as an OrdinalEncoder was told them
+    orders: dict[int, tuple[Any, ...]] = field(
+        default_factory=dict
+    )  # the categories as an OrdinalEncoder was told them
 
     def through(self, step: Any, name: str, tracks: Sequence[Track]) -> list[Track]:
         """The features behind a fitted step."""
