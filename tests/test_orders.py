@@ -93,8 +93,8 @@ def test_an_order_that_an_encoder_was_told_counts() -> None:
 def test_without_an_order_a_direction_is_refused_with_what_to_do(encoder: Any, kind: Any) -> None:
     told = (
         rf"^{kind.__name__}\('size'\) needs an order of the categories L, M, S, and nobody has said one: give it in "
-        r"the schema, Feature\('size', 'ordinal', values=\[\.\.\.\]\) with the first one first, or as an ordered dtype of "
-        r"the table\.$"
+        r"the schema, Feature\('size', 'ordinal', values=\[\.\.\.\]\) with the first one first, or as an ordered "
+        r"dtype of the table\.$"
     )
     with pytest.raises(InvalidInput, match=told):
         Explainer(pipeline(encoder), WORDS, constraints=kind("size"))
