@@ -1,0 +1,102 @@
+"""Many problems, and what came out of them: claims that were looked at, false ones, and how often each pair met."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from truth.claims import Falsehood, judged
+from truth.problems import DIMENSIONS, Pair, Spec, described, drawn, every_pair, why_excluded
+
+
+@dataclass(eq=False)
+class Tally:
+    """What came out so far."""
+
+    n: int = 0
+    met: Counter[Pair] = field(default_factory=Counter)
+    checked: Counter[str] = field(default_factory=Counter)
+    status: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    false: list[Falsehood] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        self.n += other.n
+        for name in ("met", "checked", "status", "refused"):
+            getattr(self, name).update(getattr(other, name))
+        self.false += other.false
+
+    def to_text(self) -> str:
+        """The counts, the table of pairs, and every false claim with its problem."""
+        kinds = Counter(one.kind for one in self.false)
+        lines = [
+            f"{self.n} problems, {self.status.total()} rows: {_listed(self.status)}",
+            f"claims looked at: {self.checked.total()}: {_listed(self.checked)}",
+            f"refused: {self.refused.total()}",
+            *(f"  {count} x {reason}" for reason, count in self.refused.most_common()),
+            f"false: {len(self.false)} {_listed(kinds)}",
+            "",
+            pair_table(self.met),
+        ]
+        for one in self.false:
+            lines += ["", described(drawn(one.seed)), f"  FALSE       row {one.row}, {one.kind}: {one.told}"]
+        return "\n".join(lines)
+
+
+def run(seeds: Iterable[int]) -> Tally:
+    """The problems of these seeds."""
+    tally = Tally()
+    for seed in seeds:
+        verdict = judged(drawn(seed))
+        tally.n += 1
+        if verdict.refused is not None:
+            tally.refused[verdict.refused] += 1
+            continue
+        tally.met.update(Spec.of(seed).pairs())
+        tally.checked.update(verdict.checked)
+        tally.status.update(verdict.status)
+        tally.false += verdict.false
+    return tally
+
+
+def pair_table(met: Counter[Pair]) -> str:
+    """For every two dimensions, how often each pair of words met; a dash where the pair has no meaning."""
+    lines: list[str] = []
+    for first, second in [*combinations(DIMENSIONS, 2), ("constraint", "constraint")]:
+        rows, columns = DIMENSIONS[first], DIMENSIONS[second]
+        wide = max(map(len, rows)) + 2
+        marks = [chr(ord("a") + k) for k in range(len(columns))]
+        lines += ["", f"{first} x {second}: " + ", ".join(f"{m} {c}" for m, c in zip(marks, columns, strict=True))]
+        lines.append(" " * wide + "".join(f"{mark:>6}" for mark in marks))
+        for a in rows:
+            cells = []
+            for b in columns:
+                pair: Pair = ((first, a), (second, b))
+                if first == second:
+                    ordered = sorted((a, b), key=rows.index)
+                    pair = ((first, ordered[0]), (second, ordered[1]))
+                is_out = a == b and first == second
+                cells.append("-" if is_out or why_excluded(pair) is not None else str(met[pair]))
+            lines.append(f"{a:<{wide}}" + "".join(f"{cell:>6}" for cell in cells))
+    return "\n".join(lines).lstrip("\n")
+
+
+def seldom(met: Counter[Pair], at_least: int) -> list[tuple[Pair, int]]:
+    """Pairs that met fewer times, though they have a meaning."""
+    return [(pair, met[pair]) for pair in every_pair() if why_excluded(pair) is None and met[pair] < at_least]
+
+
+def excluded() -> dict[str, list[Pair]]:
+    """By reason, the pairs that cannot meet."""
+    found: dict[str, list[Pair]] = {}
+    for pair in every_pair():
+        reason = why_excluded(pair)
+        if reason is not None:
+            found.setdefault(reason, []).append(pair)
+    return found
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common())

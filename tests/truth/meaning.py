@@ -1,0 +1,363 @@
+"""What a question means, in plain Python, on the user's own numbers: constraints, columns, distances and targets.
+
+Points are written as the oracle writes them: numbers as they are, a category as the number of its label, NaN where a
+value is missing. `says` is True, False, or None where the documents leave it open: an answer must not meet a False, and
+what is held against a claim must meet nothing but True.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from treefocus import (
+    AtMost,
+    Chebyshev,
+    Condition,
+    Cosine,
+    Decreasing,
+    Euclidean,
+    FewestFeatures,
+    Fixed,
+    Implies,
+    Increasing,
+    Interval,
+    Linear,
+    Mahalanobis,
+    Manhattan,
+    MayBeMissing,
+    OneOf,
+    Probability,
+    Range,
+    Score,
+    Together,
+)
+from treefocus.forest import Bools, Floats
+from truth.columns import Column, cell_of
+from truth.models import Model
+
+ULPS = 4  # of a sum's largest term, by which it may be above its bound
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A distance: a sum of norms, or one that couples columns."""
+
+    name: str
+    parts: tuple[tuple[float, str], ...] = ()  # factors of "l1", "l2", "linf", "l0"
+    is_squared: bool = False  # of Mahalanobis
+
+    @property
+    def is_coupled(self) -> bool:
+        return not self.parts
+
+    def built(self, covariance: Floats | None = None) -> Any:
+        """The same as treefocus takes it."""
+        if self.name == "cosine":
+            return Cosine()
+        if not self.parts:
+            return Mahalanobis(covariance=covariance, squared=self.is_squared)
+        norms = {"l1": Manhattan, "l2": Euclidean, "linf": Chebyshev, "l0": FewestFeatures}
+        made: Any = None
+        for factor, part in self.parts:
+            one = norms[part]() if factor == 1.0 else factor * norms[part]()
+            made = one if made is None else made + one
+        return made
+
+
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        Measure("euclidean", ((1.0, "l2"),)),
+        Measure("manhattan", ((1.0, "l1"),)),
+        Measure("chebyshev", ((1.0, "linf"),)),
+        Measure("fewest features", ((1.0, "l0"),)),
+        Measure("cosine"),
+        Measure("mahalanobis"),
+        Measure("mahalanobis squared", is_squared=True),
+        Measure("manhattan + fewest", ((1.0, "l1"), (0.25, "l0"))),
+        Measure("euclidean + fewest", ((1.0, "l2"), (0.5, "l0"))),
+        Measure("manhattan + chebyshev", ((0.5, "l1"), (1.0, "linf"))),
+        Measure("euclidean + manhattan", ((2.0, "l2"), (0.5, "l1"))),
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of one row, as a user means it."""
+
+    model: Model
+    row: Floats  # (d,)
+    constraints: tuple[Any, ...]
+    measure: Measure
+    target: Any
+    weights: Floats  # (d,)
+    covariance: Floats | None = None  # of the scaled columns, where Mahalanobis is given one
+    left_alone: tuple[frozenset[int], ...] = ()  # of each of these sets of columns, one has to stay as it is
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.model.columns
+
+    def without(self, removed: Iterable[Any]) -> Question:
+        """The same with fewer constraints."""
+        gone = list(removed)
+        return replace(self, constraints=tuple(one for one in self.constraints if one not in gone))
+
+    # ---- the space
+
+    @cached_property
+    def low(self) -> Floats:
+        """(d,) the domain of every column of numbers: what the schema says, else the range of the data."""
+        return np.array(
+            [c.values[0] if c.kind == "step" else own for c, own in zip(self.columns, self.first, strict=True)]
+        )
+
+    @cached_property
+    def high(self) -> Floats:
+        last = np.nanmax(self.model.data, axis=0)
+        return np.where(self._has_steps, [c.values[-1] if c.step else 0.0 for c in self.columns], last)
+
+    @property
+    def _has_steps(self) -> Bools:
+        return np.array([column.kind == "step" for column in self.columns])
+
+    @cached_property
+    def first(self) -> Floats:
+        """(d,) where the range of the data begins."""
+        return np.nanmin(self.model.data, axis=0)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """(d,) what a change of 1 is: the range of the data, 1 where that is 0."""
+        spread = np.nanmax(self.model.data, axis=0) - self.first
+        return np.where(spread > 0, spread, 1.0)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """(d, d) of the covariance of the scaled data, with the weights in it."""
+        covariance = self.covariance
+        if covariance is None:
+            known = self.model.data[~np.isnan(self.model.data).any(axis=1)]
+            covariance = np.cov(((known - self.first) / self.scale).T, bias=True)
+        return np.linalg.inv(covariance) * np.sqrt(np.outer(self.weights, self.weights))
+
+    # ---- what an answer is
+
+    def wanted(self, points: Floats) -> Bools:
+        """(n,) whether the model's own answers are what is asked for."""
+        if isinstance(self.target, Probability):
+            column = self.model.classes.index(self.target.label)
+            return self.model.probabilities(points)[:, column] >= self.target.at_least
+        if isinstance(self.target, Interval):
+            number = self.model.scores(points) if isinstance(self.target, Score) else self.model.answers(points)
+            return (number >= self.target.low) & (number <= self.target.high)
+        said = self.model.answers(points)
+        return said != self.model.answers(self.row[None])[0] if self.target is None else said == self.target
+
+    @cached_property
+    def wanted_cells(self) -> Bools:
+        """The same for every cell of the model's atlas."""
+        atlas = self.model.atlas
+        if isinstance(self.target, Probability):
+            assert atlas.likely is not None
+            return atlas.likely[..., self.model.classes.index(self.target.label)] >= self.target.at_least
+        if isinstance(self.target, Interval):
+            number = atlas.score if isinstance(self.target, Score) else atlas.answer
+            assert number is not None
+            return (number >= self.target.low) & (number <= self.target.high)
+        if self.target is None:
+            return atlas.answer != self.model.answers(self.row[None])[0]
+        return atlas.answer == self.target
+
+    # ---- what an answer may be
+
+    def changed(self, points: Floats) -> Bools:
+        """(n, d) which values are others than the row's."""
+        return (points != self.row) & ~(np.isnan(points) & np.isnan(self.row))
+
+    @cached_property
+    def may_become_missing(self) -> frozenset[int]:
+        named = (name for one in self.constraints if isinstance(one, MayBeMissing) for name in one.columns)
+        return frozenset(self.place(name) for name in named)
+
+    @cached_property
+    def in_sums(self) -> frozenset[int]:
+        """The columns whose sums are bounded: what is missing there stays missing."""
+        sums = (one for one in self.constraints if isinstance(one, Linear))
+        return frozenset(self.place(name) for one in sums for name in one.coefficients)
+
+    def place(self, name: Any) -> int:
+        return next(j for j, column in enumerate(self.columns) if column.name == name)
+
+    def says_column(self, j: int, value: float) -> bool | None:
+        """Whether a column may hold a value, by its kind and its domain alone."""
+        column, own = self.columns[j], self.row[j]
+        if value == own or (np.isnan(value) and np.isnan(own)):
+            return True
+        if self.measure.is_coupled and (np.isnan(own) or np.isnan(value)):
+            return False  # cannot be measured, so that it stays
+        if self.measure.is_coupled and column.is_category:
+            return None
+        if np.isnan(value):
+            return j in self.may_become_missing
+        if np.isnan(own) and j in self.in_sums:
+            return False
+        if column.is_category:
+            return bool(0 <= value < len(column.values))
+        is_inside = min(self.low[j], own) <= value <= max(self.high[j], own)
+        if np.isnan(own):
+            is_inside = self.low[j] <= value <= self.high[j]
+        if column.kind == "step":
+            return bool(is_inside and np.abs(np.array(column.values) - value).min() <= 1e-9 * (column.step or 1.0))
+        if column.kind == "list":
+            return bool(is_inside and value in column.values)
+        return bool(is_inside and (not column.is_whole or value == np.rint(value)))
+
+    def says(self, constraint: Any, point: Floats) -> bool | None:
+        """Whether a point obeys a constraint."""
+        if isinstance(constraint, Fixed | Increasing | Decreasing | Range | OneOf):
+            names = getattr(constraint, "columns", None) or (constraint.column,)
+            return all(self.says_alone(constraint, j, float(point[j])) for j in map(self.place, names))
+        if isinstance(constraint, MayBeMissing):
+            return True
+        if isinstance(constraint, AtMost):
+            named = constraint.columns or [column.name for column in self.columns]
+            return bool(self.changed(point[None])[0, [self.place(name) for name in named]].sum() <= constraint.n)
+        if isinstance(constraint, Together):
+            changed = self.changed(point[None])[0, [self.place(name) for name in constraint.columns]]
+            return bool(changed.all() or not changed.any())
+        if isinstance(constraint, Implies):
+            return not self.meets(constraint.cause, point) or self.meets(constraint.effect, point)
+        assert isinstance(constraint, Linear)
+        above = self.above(constraint, point)
+        if above is None or above <= 0:
+            return True
+        size = max(abs(float(c) * point[self.place(name)]) for name, c in constraint.coefficients.items())
+        return None if above <= ULPS * np.spacing(max(size, abs(constraint.at_most))) else False
+
+    def says_alone(self, constraint: Any, j: int, value: float) -> bool:
+        """Whether a value of one column obeys a constraint about that column alone.
+
+        Whether a value may become missing at all is another question (`says_column`).
+        """
+        own = self.row[j]
+        is_same = value == own or (np.isnan(value) and np.isnan(own))
+        if isinstance(constraint, Fixed):
+            return bool(is_same)
+        if isinstance(constraint, Increasing | Decreasing):
+            if is_same or np.isnan(own):
+                return bool(is_same)
+            return bool(np.isnan(value) or (value >= own if isinstance(constraint, Increasing) else value <= own))
+        if isinstance(constraint, Range):
+            low, high = constraint.low, constraint.high
+            if constraint.relative and np.isnan(own):
+                return bool(is_same)
+            if constraint.relative:
+                low, high = own + low * abs(own), own + high * abs(own)
+            return bool(np.isnan(value) or low <= value <= high)
+        if np.isnan(value):
+            return j in self.may_become_missing
+        return cell_of(self.columns[j], value) in constraint.values
+
+    def meets(self, condition: Condition, point: Floats) -> bool:
+        """Whether a point meets a condition; a missing value meets none."""
+        j = self.place(condition.column)
+        return self.meets_alone(condition, j, float(point[j]))
+
+    def meets_alone(self, condition: Condition, j: int, value: float) -> bool:
+        if np.isnan(value):
+            return False
+        if condition.values is not None:
+            return cell_of(self.columns[j], value) in condition.values
+        return bool(condition.low <= value <= condition.high)
+
+    def above(self, constraint: Linear, point: Floats) -> float | None:
+        """By how much a sum is above its bound, exactly; None where a value is missing."""
+        terms = [(Fraction(float(c)), float(point[self.place(name)])) for name, c in constraint.coefficients.items()]
+        if any(np.isnan(value) for _, value in terms):
+            return None
+        return float(sum(c * Fraction(value) for c, value in terms) - Fraction(constraint.at_most))
+
+    def leaves_alone(self, point: Floats) -> bool:
+        """Whether a point leaves a column of every set of `left_alone` as it is."""
+        changed = self.changed(point[None])[0]
+        return all(any(not changed[j] for j in own) for own in self.left_alone)
+
+    def faults(self, point: Floats) -> list[str]:
+        """What is wrong with a point as an answer, in words; nothing where it is one."""
+        found = [] if self.wanted(point[None])[0] else ["the model does not give the wanted answer"]
+        for j, column in enumerate(self.columns):
+            if self.says_column(j, float(point[j])) is False:
+                found.append(f"{column.name} = {cell_of(column, point[j])} is no value of its column ({column.kind})")
+        found += [f"{one} is broken" for one in self.constraints if self.says(one, point) is False]
+        return found if self.leaves_alone(point) else [*found, "it changes all that an earlier way changes"]
+
+    def is_witness(self, point: Floats) -> bool:
+        """Whether a point is an answer beyond any doubt."""
+        told = [self.says_column(j, float(point[j])) for j in range(len(point))]
+        told += [self.says(one, point) for one in self.constraints]
+        return bool(all(one is True for one in told) and self.leaves_alone(point) and self.wanted(point[None])[0])
+
+    # ---- what it costs
+
+    def cost(self, points: Floats) -> Floats:
+        """(n,) how far each point is from the row."""
+        changed = self.changed(points)
+        is_number = ~(np.isnan(points) | np.isnan(self.row)) & np.array([not c.is_category for c in self.columns])
+        delta = np.where(is_number, (points - self.row) / self.scale, changed)
+        delta = np.where(changed, delta, 0.0)
+        if self.measure.parts:
+            return combined(self.measure, self.weights, np.abs(delta), changed)
+        kept = ~np.array([c.is_category for c in self.columns]) & ~np.isnan(self.row)
+        if self.measure.name == "cosine":
+            z = ((self.row - self.first) / self.scale)[kept]
+            return one_less_cosine(self.weights[kept], z, z + delta[:, kept])
+        delta = np.where(kept, delta, 0.0)
+        square = np.maximum(np.einsum("nf,fg,ng->n", delta, self.inverse, delta), 0.0)
+        return square if self.measure.is_squared else np.sqrt(square)
+
+
+def combined(measure: Measure, weights: Floats, size: Floats, changed: Bools) -> Floats:
+    """(n,) a sum of norms of changes of these sizes, (n, d)."""
+    total = np.zeros(len(size))
+    for factor, part in measure.parts:
+        if part == "l1":
+            total += factor * (weights * size).sum(axis=1)
+        elif part == "l2":
+            total += factor * np.sqrt((weights * size**2).sum(axis=1))
+        elif part == "linf":
+            total += factor * (weights * size).max(axis=1)
+        else:
+            total += factor * (weights * changed).sum(axis=1)
+    return total
+
+
+def one_less_cosine(w: Floats, z: Floats, y: Floats) -> Floats:
+    """(n,) 1 - cos(z, y); 1 between zero and another, 0 between zero and zero."""
+    zz, yy, zy = float((w * z * z).sum()), (w * y * y).sum(axis=1), (w * z * y).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance = np.maximum(0.0, 1.0 - zy / np.sqrt(zz * yy))
+    return np.where((zz == 0) | (yy == 0), np.asarray(zz != yy, np.float64), distance)
+
+
+def single(constraints: Sequence[Any]) -> list[Any]:
+    """The constraints one by one, as `why_not` counts them: Fixed("a", "b") is two, and what allows is none."""
+    found: list[Any] = []
+    for one in constraints:
+        if isinstance(one, Fixed | Increasing | Decreasing):
+            found += [type(one)(name) for name in one.columns]
+        elif not isinstance(one, MayBeMissing):
+            found.append(one)
+    return [one for k, one in enumerate(found) if one not in found[:k]]
+
+
+def moves(question: Question, point: Floats) -> frozenset[int]:
+    """The columns that a point changes."""
+    return frozenset(np.flatnonzero(question.changed(point[None])[0]).tolist())

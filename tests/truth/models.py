@@ -1,0 +1,442 @@
+"""Small models of every library, asked through their own predict, with the thresholds that the library itself reports.
+
+A threshold becomes the last float64 number that goes left of it: found by bisection over the float64 numbers, with the
+library's own cast and, behind a pipeline, with the fitted steps themselves. `Atlas` holds what the model says in every
+cell between thresholds, and refuses to be built where two points of one cell get different answers.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from treefocus.forest import Floats
+from truth.columns import DESIGNS, Column, frame_of
+
+LIBRARIES = (
+    "decision tree", "random forest", "extra trees", "gradient boosting", "histogram boosting", "AdaBoost", "XGBoost",
+    "LightGBM", "CatBoost", "one-hot pipeline", "ordinal pipeline", "imputer pipeline",
+)  # fmt: skip
+PIPELINES = ("one-hot pipeline", "ordinal pipeline", "imputer pipeline")
+TAKES_CATEGORIES = ("histogram boosting", "XGBoost", "LightGBM", "one-hot pipeline", "ordinal pipeline")
+NO_MISSING = ("gradient boosting", "AdaBoost", "ordinal pipeline")
+SINGLE = ("gradient boosting", "histogram boosting", "XGBoost", "LightGBM", "CatBoost")  # score of 2 classes
+N_ROWS = 60
+_ZERO = float(np.float32(1e-35))  # LightGBM's predict leaves out what is no further from 0
+Splits = list[tuple[int, float]]  # the number of a column as the model sees it, and a threshold
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model, the table it was fitted on, and what it says."""
+
+    library: str
+    columns: tuple[Column, ...]
+    model: Any
+    data: Floats  # (n_rows, n_columns) as the oracle writes it
+    classes: tuple[Any, ...]  # () where it predicts a number
+
+    @property
+    def is_value(self) -> bool:
+        return not self.classes
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        return frame_of(self.columns, self.data)
+
+    @property
+    def takes_missing(self) -> bool:
+        return self.library not in NO_MISSING
+
+    def answers(self, points: Floats) -> NDArray[Any]:
+        """(n,) the class, or the number, that the model's own predict gives."""
+        said = np.asarray(self._asked("predict", points)).reshape(-1)
+        return said.astype(np.float64) if self.is_value else said
+
+    def probabilities(self, points: Floats) -> Floats:
+        """(n, n_classes) the model's own predict_proba."""
+        return np.asarray(self._asked("predict_proba", points), np.float64)
+
+    def scores(self, points: Floats) -> Floats:
+        """(n,) the model's own raw score, before any link."""
+        name, options = _RAW.get(self.library, ("decision_function", {}))
+        if self.is_value and self.library not in _RAW:
+            name = "predict"
+        return np.asarray(self._asked(name, points, **options), np.float64).reshape(-1)
+
+    def _asked(self, name: str, points: Floats, **options: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return getattr(self.model, name)(frame_of(self.columns, points), **options)
+
+    @cached_property
+    def cuts(self) -> tuple[Floats, ...]:
+        """By column, the last number of each cell but the last; none for categories."""
+        return _cuts(self)
+
+    @cached_property
+    def atlas(self) -> Atlas:
+        return Atlas.of(self)
+
+
+_RAW: dict[str, tuple[str, dict[str, Any]]] = {
+    "XGBoost": ("predict", {"output_margin": True}),
+    "LightGBM": ("predict", {"raw_score": True}),
+    "CatBoost": ("predict", {"prediction_type": "RawFormulaVal"}),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """What a model says in each of its cells: the product of every column's cells, a missing value's last."""
+
+    cuts: tuple[Floats, ...]
+    is_category: tuple[bool, ...]
+    shape: tuple[int, ...]
+    answer: NDArray[Any]  # of that shape
+    likely: Floats | None  # with the classes last; None where there are no probabilities
+    score: Floats | None  # None where there is no single score
+
+    @classmethod
+    def of(cls, model: Model) -> Atlas:
+        sides = [_ends(model, j) for j in range(len(model.columns))]
+        shape = tuple(len(low) for low, _ in sides)
+        rng = np.random.default_rng(0)
+        low, high = (
+            np.stack([g.ravel() for g in np.meshgrid(*ends, indexing="ij")], axis=1)
+            for ends in zip(*sides, strict=True)
+        )
+        chosen = np.where(rng.random(low.shape) < 0.5, low, high)
+        said = [_everything(model, points) for points in (low, high, chosen)]
+        for other in said[1:]:
+            for one, two in zip(said[0], other, strict=True):
+                if one is not None and not np.array_equal(one, two):
+                    raise AssertionError(f"{model.library}: two points of one cell get different answers")
+        answer, likely, score = said[0]
+        likely = None if likely is None else likely.reshape(*shape, -1)
+        is_category = tuple(column.is_category for column in model.columns)
+        score = None if score is None else score.reshape(shape)
+        return cls(model.cuts, is_category, shape, answer.reshape(shape), likely, score)
+
+    def cell(self, j: int, values: Floats) -> NDArray[np.intp]:
+        """The cells of values of one column."""
+        known = np.nan_to_num(values)
+        cell = known.astype(np.intp) if self.is_category[j] else np.searchsorted(self.cuts[j], known, side="left")
+        return np.where(np.isnan(values), self.shape[j] - 1, cell)
+
+
+def _product(values: list[Floats]) -> Floats:
+    """(n, d) every combination of the columns' values."""
+    return np.stack([grid.ravel() for grid in np.meshgrid(*values, indexing="ij")], axis=1)
+
+
+def _everything(model: Model, points: Floats) -> tuple[NDArray[Any], Floats | None, Floats | None]:
+    has_score = model.is_value or (len(model.classes) == 2 and model.library in SINGLE)
+    return (
+        model.answers(points),
+        None if model.is_value else model.probabilities(points),
+        model.scores(points) if has_score else None,
+    )
+
+
+def _ends(model: Model, j: int) -> tuple[Floats, Floats]:
+    """The first and the last value of every cell of a column."""
+    column, cuts = model.columns[j], model.cuts[j]
+    if column.is_category:
+        low = high = np.arange(float(len(column.values)))
+    else:
+        own = model.data[:, j]
+        far = float(np.nanmax(own) - np.nanmin(own)) + 1.0
+        edge = [*cuts, np.nanmin(own), np.nanmax(own)]
+        low = np.concatenate([[min(edge) - far], np.nextafter(cuts, np.inf)])
+        high = np.concatenate([cuts, [max(edge) + far]])
+    if column.has_missing:
+        low, high = np.append(low, np.nan), np.append(high, np.nan)
+    return low, high
+
+
+# ---- thresholds
+
+
+def _cuts(model: Model) -> tuple[Floats, ...]:
+    """By column, the last number to the left of each threshold: all by one bisection over the float64 numbers."""
+    final = model.model[-1] if model.library in PIPELINES else model.model
+    splits, compare = _thresholds(final)
+    place = [_column_of(model, number) for number, _ in splits]
+    kept = [k for k, j in enumerate(place) if j is not None]
+    if not kept:
+        return tuple(np.empty(0) for _ in model.columns)
+    column = np.array([place[k] for k in kept])
+    threshold = np.array([splits[k][1] for k in kept])
+    seen = np.array([splits[k][0] for k in kept])
+    low, high = np.full(len(kept), _bits(-1e30)), np.full(len(kept), _bits(1e30))
+    while (high > low + 1).any():
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
+        value = _floats(middle)
+        if model.library in PIPELINES:
+            value = _sent(model, column, seen, value)
+        goes_left = compare(value, threshold)
+        low, high = np.where(goes_left, middle, low), np.where(goes_left, high, middle)
+    last = _floats(low)
+    return tuple(np.unique(last[column == j]) for j in range(len(model.columns)))
+
+
+def _sent(model: Model, column: NDArray[np.intp], seen: NDArray[np.intp], value: Floats) -> Floats:
+    """What the fitted steps make of raw values, each of its column."""
+    row = model.data[~np.isnan(model.data).any(axis=1)][:1]
+    points = np.repeat(row, len(value), axis=0)
+    every = np.arange(len(value))
+    points[every, column] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sent = np.asarray(model.model[:-1].transform(frame_of(model.columns, points)), np.float64)
+    return sent[every, seen]
+
+
+def _column_of(model: Model, number: int) -> int | None:
+    """The column of numbers that the model's own column is; None where it is one of categories."""
+    if model.library in PIPELINES:
+        part, name = model.model[:-1].get_feature_names_out()[number].split("__", 1)
+        names = [column.name for column in model.columns]
+        return names.index(name) if part == "numbers" else None
+    fields = [(j, column) for j, column in enumerate(model.columns) for _ in column.fields]
+    if model.library == "histogram boosting":  # it moves categories to the front
+        fields = sorted(fields, key=lambda own: own[1].kind != "category")
+    j, column = fields[number]
+    return None if column.is_category else j
+
+
+def _thresholds(model: Any) -> tuple[Splits, Callable[[Floats, Floats], Any]]:
+    """The thresholds of a model on numbers, and whether values go left of them, in the library's own arithmetic."""
+    kind = type(model).__module__.split(".")[0]
+    if kind == "xgboost":
+        return _of_xgboost(model), lambda v, t: v.astype(np.float32) < t.astype(np.float32)
+    if kind == "lightgbm":
+        return _of_lightgbm(model), lambda v, t: np.where(np.abs(v) > _ZERO, v, 0.0) <= t
+    if kind == "catboost":
+        borders = [(int(f), float(t)) for f, own in model.get_borders().items() for t in own]
+        return borders, lambda v, t: v.astype(np.float32) <= t.astype(np.float32)
+    if type(model).__name__.startswith("Hist"):
+        return _of_histograms(model), lambda v, t: v <= t
+    return _of_trees(model), lambda v, t: v.astype(np.float32).astype(np.float64) <= t
+
+
+def _of_trees(model: Any) -> Splits:
+    if hasattr(model, "tree_"):
+        inner = model.tree_.children_left >= 0
+        return list(zip(model.tree_.feature[inner].tolist(), model.tree_.threshold[inner].tolist(), strict=True))
+    return [split for tree in np.ravel(np.array(model.estimators_, object)) for split in _of_trees(tree)]
+
+
+def _of_histograms(model: Any) -> Splits:
+    found: Splits = []
+    for trees in model._predictors:
+        for tree in trees:
+            inner = tree.nodes[(tree.nodes["is_leaf"] == 0) & (tree.nodes["is_categorical"] == 0)]
+            found += zip(inner["feature_idx"].tolist(), inner["num_threshold"].tolist(), strict=True)
+    return found
+
+
+def _of_xgboost(model: Any) -> Splits:
+    record = json.loads(bytes(model.get_booster().save_raw("json")))
+    found: Splits = []
+    for tree in record["learner"]["gradient_booster"]["model"]["trees"]:
+        for k, left in enumerate(tree["left_children"]):
+            if left >= 0 and tree["split_type"][k] == 0:
+                found.append((tree["split_indices"][k], tree["split_conditions"][k]))
+    return found
+
+
+def _of_lightgbm(model: Any) -> Splits:
+    found: Splits = []
+    text = model.booster_.model_to_string()
+    for block in text.split("\nTree=")[1:]:
+        fields = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        if not fields.get("split_feature"):
+            continue
+        splits = zip(*(fields[name].split() for name in ("split_feature", "threshold", "decision_type")), strict=True)
+        found += [(int(f), float(t)) for f, t, kind in splits if int(kind) & 1 == 0]
+    return found
+
+
+def _bits(value: float) -> int:
+    """The place of a number among all float64 numbers."""
+    own = int(np.float64(value).view(np.int64))
+    return own if own >= 0 else -(own & 0x7FFF_FFFF_FFFF_FFFF)
+
+
+def _floats(place: NDArray[np.int64]) -> Floats:
+    """The numbers at these places."""
+    return np.copysign(np.abs(place).view(np.float64), place)
+
+
+# ---- fitting
+
+
+def why_no_model(library: str, design: str, n_classes: int) -> str | None:
+    """Why there is no such model; None where there is one."""
+    columns = DESIGNS[design]
+    has_words = any(column.kind == "category" for column in columns)
+    has_group = any(column.kind == "one-hot" for column in columns)
+    if has_words and library not in TAKES_CATEGORIES:
+        return f"{library} takes numbers only"
+    if has_group and library in PIPELINES:
+        return "behind a pipeline the encoder makes the groups"
+    if library in ("one-hot pipeline", "ordinal pipeline") and not has_words:
+        return "an encoder has nothing to encode"
+    if library == "imputer pipeline" and not any(column.has_missing for column in columns):
+        return "an imputer has nothing to fill"
+    if any(column.has_missing for column in columns) and library in NO_MISSING:
+        return f"{library} takes no missing values"
+    if library == "AdaBoost" and n_classes == 0:
+        return "AdaBoostRegressor is not a sum of trees"
+    return None
+
+
+@lru_cache(maxsize=1000)
+def fitted(library: str, design: str, n_classes: int, seed: int) -> Model:
+    """A small model; n_classes 0: one that predicts a number."""
+    columns = DESIGNS[design]
+    rng = np.random.default_rng([seed, LIBRARIES.index(library), list(DESIGNS).index(design), n_classes])
+    data = np.stack([column.drawn(rng, N_ROWS) for column in columns], axis=1)
+    score = np.zeros(N_ROWS)
+    for j, column in enumerate(columns):
+        own = data[:, j]
+        effect = rng.normal(size=len(column.values)) if column.is_category else None
+        part = (own - own.mean()) / (own.std() + 1e-9) if effect is None else effect[own.astype(int)]
+        score += part * rng.choice([-1.0, 1.0]) + 0.7 * np.sin(3 * part)
+    score += rng.normal(0, 0.3, N_ROWS)
+    for j, column in enumerate(columns):
+        if column.has_missing:
+            holes = rng.random(N_ROWS) < 0.25
+            score[holes] += rng.normal()
+            data[holes, j] = np.nan
+            shown = np.flatnonzero(~holes)
+            assert len(np.unique(data[shown, j])) > 1
+    if n_classes:
+        labels = np.array(["no", "yes", "maybe"], object)[:n_classes]
+        y: Any = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+        classes: tuple[Any, ...] = tuple(range(n_classes))
+        if library not in ("XGBoost",) and seed % 2:
+            y, classes = labels[y].astype(str), tuple(sorted(map(str, labels)))
+    else:
+        y, classes = np.round(score, 2), ()
+    frame = frame_of(columns, data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = _FIT[library](columns, n_classes, seed).fit(frame, y)
+    return Model(library, columns, model, data, classes)
+
+
+def _pick(n_classes: int, classifier: Any, regressor: Any, **options: Any) -> Any:
+    return classifier(**options) if n_classes else regressor(**options)
+
+
+def _trees(name: str) -> Callable[..., Any]:
+    def make(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+        from sklearn import ensemble, tree
+
+        kinds = {
+            "decision tree": (tree.DecisionTreeClassifier, tree.DecisionTreeRegressor, {"max_depth": 3}),
+            "random forest": (
+                ensemble.RandomForestClassifier, ensemble.RandomForestRegressor, {"n_estimators": 4, "max_depth": 3},
+            ),
+            "extra trees": (
+                ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor, {"n_estimators": 4, "max_depth": 3},
+            ),
+            "gradient boosting": (
+                ensemble.GradientBoostingClassifier, ensemble.GradientBoostingRegressor,
+                {"n_estimators": 4, "max_depth": 2, "learning_rate": 0.7},
+            ),
+        }  # fmt: skip
+        classifier, regressor, options = kinds[name]
+        return _pick(n_classes, classifier, regressor, random_state=seed, **options)
+
+    return make
+
+
+def _histograms(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    return _pick(
+        n_classes, HistGradientBoostingClassifier, HistGradientBoostingRegressor, max_iter=4, max_leaf_nodes=5,
+        min_samples_leaf=3, learning_rate=0.7, random_state=seed, categorical_features="from_dtype",
+        early_stopping=False,
+    )  # fmt: skip
+
+
+def _ada(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    from sklearn.ensemble import AdaBoostClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    return AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4, random_state=seed)
+
+
+def _xgboost(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    from xgboost import XGBClassifier, XGBRegressor
+
+    return _pick(
+        n_classes, XGBClassifier, XGBRegressor, n_estimators=4, max_depth=2, learning_rate=0.7, n_jobs=1,
+        random_state=seed, enable_categorical=True, tree_method="hist",
+    )  # fmt: skip
+
+
+def _lightgbm(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    return _pick(
+        n_classes, LGBMClassifier, LGBMRegressor, n_estimators=4, num_leaves=5, learning_rate=0.7, n_jobs=1,
+        min_child_samples=3, min_data_per_group=2, cat_smooth=1.0, random_state=seed, verbose=-1,
+    )  # fmt: skip
+
+
+def _catboost(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    return _pick(
+        n_classes, CatBoostClassifier, CatBoostRegressor, iterations=4, depth=2, learning_rate=0.7, thread_count=1,
+        random_seed=seed, verbose=False, allow_writing_files=False, border_count=8,
+    )  # fmt: skip
+
+
+def _pipeline(name: str) -> Callable[..., Any]:
+    def make(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import Pipeline, make_pipeline
+        from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+
+        words = [column.name for column in columns if column.is_category]
+        numbers = [column.name for column in columns if not column.is_category]
+        scaler = StandardScaler() if seed % 2 else MinMaxScaler()
+        fill = SimpleImputer(strategy="median")
+        before = [("numbers", scaler if name == "ordinal pipeline" else make_pipeline(fill, scaler), numbers)]
+        if name == "one-hot pipeline":
+            before.append(("words", OneHotEncoder(sparse_output=False, handle_unknown="ignore"), words))
+        if name == "ordinal pipeline":
+            before.append(("words", OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), words))
+        kinds = ("random forest", "gradient boosting", "decision tree")
+        return Pipeline(
+            [("before", ColumnTransformer(before)), ("model", _FIT[kinds[seed % 3]](columns, n_classes, seed))]
+        )
+
+    return make
+
+
+_FIT: dict[str, Callable[..., Any]] = {
+    **{name: _trees(name) for name in ("decision tree", "random forest", "extra trees", "gradient boosting")},
+    "histogram boosting": _histograms,
+    "AdaBoost": _ada,
+    "XGBoost": _xgboost,
+    "LightGBM": _lightgbm,
+    "CatBoost": _catboost,
+    **{name: _pipeline(name) for name in PIPELINES},
+}

@@ -1,0 +1,443 @@
+"""Problems drawn by a seed: what is asked of which model, under which constraints, at which distance.
+
+A seed says all about a problem. `Spec` is what it is made of, in words, and `pairs` are the pairs of words that meet in
+it; `chosen_seeds` takes the seeds in which pairs meet that have met least.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from treefocus import (
+    AtMost,
+    Condition,
+    Decreasing,
+    Fixed,
+    Implies,
+    Increasing,
+    Interval,
+    Linear,
+    LocalOutlierFactor,
+    MayBeMissing,
+    OneOf,
+    Probability,
+    Range,
+    Score,
+    Together,
+)
+from treefocus.forest import Floats
+from truth.columns import DESIGNS, KINDS, Column, cell_of, frame_of
+from truth.meaning import MEASURES, Question
+from truth.models import LIBRARIES, SINGLE, Model, fitted, why_no_model
+
+CONSTRAINTS = (
+    "none", "fixed", "range", "relative range", "increasing", "decreasing", "one of", "at most", "at most of some",
+    "linear", "two linears", "equality", "implies", "together", "may be missing",
+)  # fmt: skip
+TARGETS = ("any", "class", "one a row", "probability", "interval", "score")
+ASKED = ("ways", "why not", "prices", "region", "rounded", "plausibility", "certificate")
+WEIGHTS = ("no weights", "weights")
+DIMENSIONS = {
+    "distance": tuple(MEASURES), "weights": WEIGHTS, "constraint": CONSTRAINTS, "column": KINDS, "target": TARGETS,
+    "library": LIBRARIES, "asked": ASKED,
+}  # fmt: skip
+COUPLED = tuple(name for name, measure in MEASURES.items() if measure.is_coupled)
+OF_NUMBERS = ("range", "relative range", "linear", "two linears", "equality")
+Pair = tuple[tuple[str, str], tuple[str, str]]
+N_ROWS = 2
+N_MODELS = 3  # of each library, design and task
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a problem is made of."""
+
+    seed: int
+    library: str
+    design: str
+    n_classes: int
+    model_seed: int
+    measure: str
+    weights: str
+    target: str
+    constraints: tuple[tuple[str, tuple[int, ...]], ...]  # kinds, and the columns that each is about
+    asked: tuple[str, ...]
+
+    @classmethod
+    def of(cls, seed: int) -> Spec:
+        rng = np.random.default_rng(seed)
+
+        def one(of: Any) -> Any:
+            return of[int(rng.integers(len(of)))]
+
+        target = one(TARGETS)
+        library = one(LIBRARIES)
+        n_classes = one((2, 2, 3))
+        if target == "interval" or (target == "score" and library not in SINGLE):
+            n_classes = 0
+        elif target == "score" or (target == "probability" and library == "AdaBoost"):
+            n_classes = 2
+        designs = [design for design in DESIGNS if why_no_model(library, design, n_classes) is None]
+        if not designs:  # AdaBoost predicts no number
+            target, n_classes = "any", 2
+            designs = [design for design in DESIGNS if why_no_model(library, design, n_classes) is None]
+        design = one(designs)
+        measure = one(tuple(MEASURES))
+        kinds = [one(CONSTRAINTS) for _ in range(one((1, 1, 2, 2, 3)))]
+        drawn = []
+        for kind in dict.fromkeys(kinds):
+            about = _about(kind, DESIGNS[design], measure, rng)
+            if about is not None:
+                drawn.append((kind, about))
+        drawn = [(kind, about) for kind, about in drawn if kind != "none" or len(drawn) == 1]
+        asked = tuple(sorted({one(ASKED) for _ in range(2)}, key=ASKED.index))
+        return cls(
+            seed, library, design, n_classes, int(rng.integers(N_MODELS)), measure, one(WEIGHTS), target,
+            tuple(drawn) or (("none", ()),), asked,
+        )  # fmt: skip
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return DESIGNS[self.design]
+
+    def words(self) -> dict[str, set[str]]:
+        """By dimension, what occurs; a column's kind where it is not tied to a constraint."""
+        return {
+            "distance": {self.measure},
+            "weights": {self.weights},
+            "constraint": {kind for kind, _ in self.constraints},
+            "column": {tag for column in self.columns for tag in column.tags},
+            "target": {self.target},
+            "library": {self.library},
+            "asked": set(self.asked),
+        }
+
+    def pairs(self) -> set[Pair]:
+        """The pairs of words of different dimensions that meet; a constraint meets the columns that it is about."""
+        words = self.words()
+        found: set[Pair] = set()
+        for first, second in combinations(DIMENSIONS, 2):
+            if (first, second) != ("constraint", "column"):
+                found |= {((first, a), (second, b)) for a in words[first] for b in words[second]}
+        for kind, about in self.constraints:
+            for j in about or range(len(self.columns)):
+                found |= {(("constraint", kind), ("column", tag)) for tag in self.columns[j].tags}
+        kinds = sorted(words["constraint"], key=CONSTRAINTS.index)
+        found |= {(("constraint", a), ("constraint", b)) for a, b in combinations(kinds, 2)}
+        return found
+
+
+def _about(kind: str, columns: tuple[Column, ...], measure: str, rng: np.random.Generator) -> tuple[int, ...] | None:
+    """The columns that a constraint of this kind is about, drawn; None where it can be about none."""
+    every = np.arange(len(columns))
+    numbers = np.array([j for j in every if not columns[j].is_category], int)
+    if kind in ("none", "at most"):
+        return ()
+    if kind in ("linear", "two linears", "equality"):
+        return tuple(rng.choice(numbers, 2, replace=False).tolist()) if len(numbers) > 1 else None
+    if kind in ("range", "relative range"):
+        return (int(rng.choice(numbers)),) if len(numbers) else None
+    if kind in ("increasing", "decreasing"):
+        ordered = [j for j in every if not columns[j].is_category or columns[j].is_ordered]
+        return tuple(rng.choice(ordered, min(len(ordered), int(rng.integers(1, 3))), replace=False).tolist())
+    if kind == "may be missing":
+        open_to = [j for j in every if columns[j].has_missing]
+        if not open_to or measure in COUPLED:
+            return None
+        return tuple(rng.choice(open_to, int(rng.integers(1, len(open_to) + 1)), replace=False).tolist())
+    if kind in ("together", "implies", "at most of some"):
+        return tuple(rng.choice(every, 2, replace=False).tolist())
+    return (int(rng.choice(every)),)
+
+
+def why_excluded(pair: Pair) -> str | None:
+    """Why a pair of words cannot meet; None where it can."""
+    words = dict(pair)
+    constraint, column, library = words.get("constraint"), words.get("column"), words.get("library")
+    if pair[0][0] == pair[1][0] == "constraint":
+        return "without constraints there is no second one" if "none" in (pair[0][1], pair[1][1]) else None
+    if constraint in OF_NUMBERS and column in ("category", "one-hot"):
+        return "the constraint is about numbers"
+    if constraint in ("increasing", "decreasing") and column == "one-hot":
+        return "a group has no order"
+    if constraint == "may be missing":
+        if words.get("distance") in COUPLED:
+            return "refused: a missing value cannot be measured"
+        if column in ("integer", "one-hot"):
+            return "a column of the dtype int64 holds no missing value"
+        if library in ("gradient boosting", "AdaBoost", "ordinal pipeline"):
+            return f"{library} takes no missing values"
+    if column is not None and library is not None:
+        made = [
+            n
+            for design, columns in DESIGNS.items()
+            if any(column in own.tags for own in columns)
+            for n in (2, 3, 0)
+            if why_no_model(library, design, n) is None
+        ]
+        if not made:
+            reasons = {
+                str(why_no_model(library, design, 2))
+                for design, columns in DESIGNS.items()
+                if any(column in own.tags for own in columns)
+            }
+            return "; ".join(sorted(reasons))
+    if library == "AdaBoost" and words.get("target") == "interval":
+        return "AdaBoostRegressor is not a sum of trees"
+    if library == "AdaBoost" and words.get("target") == "score":
+        return "refused: AdaBoost has a score a class"
+    return None
+
+
+def every_pair() -> Iterator[Pair]:
+    """All pairs of words that can meet."""
+    for first, second in combinations(DIMENSIONS, 2):
+        for a in DIMENSIONS[first]:
+            for b in DIMENSIONS[second]:
+                yield (first, a), (second, b)
+    for a, b in combinations(CONSTRAINTS, 2):
+        yield ("constraint", a), ("constraint", b)
+
+
+def chosen_seeds(n: int, seed: int = 0, *, at_least: int = 10, tries: int = 12) -> list[int]:
+    """Seeds of n problems, each the one of a few in which most pairs meet that have met fewer than `at_least` times."""
+    met: Counter[Pair] = Counter()
+    wanted = {pair for pair in every_pair() if why_excluded(pair) is None}
+    found = []
+    for k in range(n):
+        first = (seed * 1_000_003 + k) * tries
+        is_open = bool(wanted)
+        specs = [Spec.of(first + t) for t in range(tries if is_open else 1)]
+        best = max(specs, key=lambda spec: sum(1.0 / (1 + met[pair]) for pair in spec.pairs() & wanted))
+        met.update(best.pairs())
+        wanted -= {pair for pair in best.pairs() if met[pair] >= at_least}
+        found.append(best.seed)
+    return found
+
+
+# ---- problems
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A problem: what is given to treefocus, and what it means row by row."""
+
+    spec: Spec
+    model: Model
+    rows: Floats  # (n_rows, d)
+    constraints: tuple[Any, ...]
+    target: Any  # as it is given
+    targets: tuple[Any, ...]  # row by row
+    weights: dict[str, float] | None
+    covariance: Floats | None
+    plausibility: Any
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        return frame_of(self.model.columns, self.rows)
+
+    def question(self, i: int) -> Question:
+        weights = np.array([(self.weights or {}).get(column.name, 1.0) for column in self.model.columns])
+        return Question(
+            self.model, self.rows[i], self.constraints, MEASURES[self.spec.measure], self.targets[i], weights,
+            self.covariance,
+        )  # fmt: skip
+
+
+def drawn(seed: int) -> Problem:
+    """The problem of a seed."""
+    return made(Spec.of(seed))
+
+
+def made(spec: Spec) -> Problem:
+    """The problem that a spec tells of; what it leaves open is drawn by its seed."""
+    rng = np.random.default_rng([spec.seed, 1])
+    model = fitted(spec.library, spec.design, spec.n_classes, spec.model_seed)
+    rows = np.stack([_row(model, rng) for _ in range(N_ROWS)])
+    targets = _targets(spec, model, rng)
+    weights = None
+    if spec.weights == "weights":
+        names = [column.name for column in model.columns]
+        chosen = rng.choice(names, int(rng.integers(1, len(names) + 1)), replace=False)
+        weights = {str(name): float(rng.choice([0.25, 0.5, 2.0, 3.0, 10.0])) for name in chosen}
+    covariance = None
+    if spec.measure.startswith("mahalanobis") and any(column.is_category for column in model.columns):
+        d = len(model.columns)
+        root = rng.normal(size=(d, d)) * 0.3 + 0.3 * np.eye(d)
+        covariance = np.round(root @ root.T + 0.02 * np.eye(d), 3)
+    return Problem(
+        spec, model, rows, tuple(_constraints(spec, model, rows, rng)),
+        list(targets) if spec.target == "one a row" else targets[0], targets, weights, covariance,
+        LocalOutlierFactor(limit=float(rng.choice([1.2, 2.0, 5.0]))) if "plausibility" in spec.asked else None,
+    )  # fmt: skip
+
+
+def _row(model: Model, rng: np.random.Generator) -> Floats:
+    """A row: of the data, beside thresholds, outside of the domain, off the list, missing where that can be."""
+    row = model.data[int(rng.integers(len(model.data)))].copy()
+    for j, column in enumerate(model.columns):
+        own = model.data[:, j]
+        if column.is_category or column.kind == "integer":
+            row[j] = own[~np.isnan(own)][int(rng.integers((~np.isnan(own)).sum()))]
+            if column.has_missing and rng.random() < 0.3:
+                row[j] = np.nan
+            continue
+        spread = float(np.nanmax(own) - np.nanmin(own))
+        draw = rng.random()
+        if column.has_missing and draw < 0.3:
+            row[j] = np.nan
+        elif np.isnan(row[j]) or draw < 0.5:
+            row[j] = rng.choice(own[~np.isnan(own)])
+        elif not column.is_finite and draw < 0.7 and len(model.cuts[j]):
+            cut = float(rng.choice(model.cuts[j]))
+            row[j] = rng.choice([cut, np.nextafter(cut, np.inf), np.nextafter(cut, -np.inf)])
+        elif not column.is_finite and draw < 0.8:
+            row[j] = np.round(rng.uniform(np.nanmin(own), np.nanmax(own)), 2)
+        elif draw < 0.85:
+            row[j] = np.nanmax(own) + np.round(0.3 * spread, 2) if rng.random() < 0.5 else np.nanmin(own) - spread
+        elif draw < 0.9 and column.is_finite:
+            row[j] = rng.choice(own[~np.isnan(own)]) + 0.25
+    return row
+
+
+def _targets(spec: Spec, model: Model, rng: np.random.Generator) -> tuple[Any, ...]:
+    atlas = model.atlas
+    if spec.target == "any":
+        return (None,) * N_ROWS
+    if spec.target == "class":
+        return (model.classes[int(rng.integers(len(model.classes)))],) * N_ROWS
+    if spec.target == "one a row":
+        return tuple([None, *model.classes][int(rng.integers(len(model.classes) + 1))] for _ in range(N_ROWS))
+    if spec.target == "probability":
+        assert atlas.likely is not None
+        k = int(rng.integers(len(model.classes)))
+        given = np.unique(atlas.likely[..., k])
+        given = given[(given > 0) & (given < 1)]
+        at_least = _one_of(given, rng) if len(given) else 0.5
+        return (Probability(model.classes[k], at_least),) * N_ROWS
+    number = atlas.score if spec.target == "score" else atlas.answer
+    assert number is not None
+    given = np.unique(number.astype(np.float64))
+    low = _one_of(given, rng)
+    high = max(low, _one_of(given, rng))
+    ends = [(low, np.inf), (-np.inf, high), (low, high)][int(rng.integers(3))]
+    return ((Score if spec.target == "score" else Interval)(*ends),) * N_ROWS
+
+
+def _one_of(given: Floats, rng: np.random.Generator) -> float:
+    """One of the numbers themselves, or between two."""
+    k = int(rng.integers(len(given)))
+    if rng.random() < 0.6 or k + 1 == len(given):
+        return float(given[k])
+    return float((given[k] + given[k + 1]) / 2)
+
+
+def _constraints(spec: Spec, model: Model, rows: Floats, rng: np.random.Generator) -> Iterator[Any]:
+    for kind, about in spec.constraints:
+        columns = [model.columns[j] for j in about]
+        names = [column.name for column in columns]
+        if kind == "fixed":
+            yield Fixed(*names)
+        elif kind == "increasing":
+            yield Increasing(*names)
+        elif kind == "decreasing":
+            yield Decreasing(*names)
+        elif kind == "may be missing":
+            yield MayBeMissing(*names)
+        elif kind == "together":
+            yield Together(*names)
+        elif kind == "at most":
+            yield AtMost(int(rng.integers(0 if rng.random() < 0.1 else 1, 3)))
+        elif kind == "at most of some":
+            yield AtMost(int(rng.integers(0, 2)), *names)
+        elif kind == "range":
+            low, high = np.sort(_numbers(model, about[0], rng, 2))
+            yield Range(names[0], *[(low, np.inf), (-np.inf, high), (low, high)][int(rng.integers(3))])
+        elif kind == "relative range":
+            share = float(rng.choice([0.05, 0.1, 0.5, 1.0]))
+            yield Range(names[0], -share if rng.random() < 0.7 else 0.0, share, relative=True)
+        elif kind == "one of":
+            yield OneOf(names[0], _values(model, about[0], rng))
+        elif kind == "implies":
+            yield Implies(_condition(model, about[0], rng), _condition(model, about[1], rng))
+        elif kind in ("linear", "two linears", "equality"):
+            yield from _sums(kind, model, about, rows, rng)
+
+
+def _numbers(model: Model, j: int, rng: np.random.Generator, n: int) -> Floats:
+    """Numbers of a column's domain, some that its data hold, some thresholds, some round."""
+    own = model.data[:, j]
+    own = own[~np.isnan(own)]
+    drawn = []
+    for _ in range(n):
+        draw = rng.random()
+        if draw < 0.5:
+            drawn.append(float(rng.choice(own)))
+        elif draw < 0.6 and len(model.cuts[j]):
+            drawn.append(float(rng.choice(model.cuts[j])))
+        else:
+            drawn.append(float(np.round(rng.uniform(own.min(), own.max()), 2)))
+    return np.array(drawn)
+
+
+def _values(model: Model, j: int, rng: np.random.Generator) -> list[Any]:
+    column = model.columns[j]
+    held = column.values or tuple(np.unique(_numbers(model, j, rng, 3)).tolist())
+    if column.is_finite and not column.is_category:
+        held = tuple(np.unique(model.data[~np.isnan(model.data[:, j]), j]).tolist())
+    n = int(rng.integers(1, max(2, len(held))))
+    return [held[k] for k in sorted(rng.choice(len(held), n, replace=False).tolist())]
+
+
+def _condition(model: Model, j: int, rng: np.random.Generator) -> Condition:
+    column = model.columns[j]
+    if column.is_category:
+        return Condition(column.name, values=_values(model, j, rng))
+    low, high = np.sort(_numbers(model, j, rng, 2)).tolist()
+    ends = [(low, np.inf), (-np.inf, high), (low, high), (low, low)][int(rng.choice(4, p=[0.35, 0.35, 0.25, 0.05]))]
+    return Condition(column.name, *ends)
+
+
+def _sums(kind: str, model: Model, about: tuple[int, ...], rows: Floats, rng: np.random.Generator) -> Iterator[Linear]:
+    """Bounded sums that some training row obeys, or nearly so."""
+    names = [model.columns[j].name for j in about]
+    known = model.data[~np.isnan(model.data[:, list(about)]).any(axis=1)]
+    for _ in range(2 if kind == "two linears" else 1):
+        coefficients = rng.choice([-2.0, -1.0, 1.0, 3.0, 0.5], len(about))
+        if kind == "equality":
+            coefficients = np.array([1.0, -1.0]) if rng.random() < 0.5 else coefficients
+        held = known[int(rng.integers(len(known)))][list(about)]
+        bound = float(coefficients @ held) if rng.random() < 0.7 else float(np.round(coefficients @ held, 1))
+        yield Linear(dict(zip(names, coefficients.tolist(), strict=True)), at_most=bound)
+        if kind == "equality":
+            yield Linear(dict(zip(names, (-coefficients).tolist(), strict=True)), at_most=-bound)
+
+
+def described(problem: Problem) -> str:
+    """The problem in words, to be read next to a false claim."""
+    spec, model = problem.spec, problem.model
+    rows = [[cell_of(column, value) for column, value in zip(model.columns, row, strict=True)] for row in problem.rows]
+    columns = ", ".join(f"{column.name}: {' '.join(column.tags)}" for column in model.columns)
+    lines = [
+        f"seed {spec.seed}: {spec.library}, {spec.design}, {spec.n_classes or 'no'} classes, model {spec.model_seed}",
+        f"  columns     {columns}",
+        f"  distance    {spec.measure}, weights {problem.weights}",
+        f"  target      {problem.target!r}",
+        f"  constraints {list(problem.constraints)!r}",
+        f"  plausible   {problem.plausibility!r}",
+        *(f"  row {i}       {row!r}" for i, row in enumerate(rows)),
+    ]
+    return "\n".join(lines)
+
+
+def lone(problem: Problem, i: int) -> Problem:
+    """The same with one row only."""
+    target = [problem.targets[i]] if problem.spec.target == "one a row" else problem.target
+    return replace(problem, rows=problem.rows[[i]], target=target, targets=(problem.targets[i],))
