@@ -32,7 +32,7 @@ from treefocus.question import Question
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema, fitted_to, schema_of
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
-from treefocus.search.base import solved
+from treefocus.search.base import Interruption, solved
 from treefocus.search.plausible import Plausible
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
 from treefocus.tables import Table, as_table
@@ -50,8 +50,9 @@ class Explainer:
     "range" of the data (default), "std", "mad", None for the values as they are, or an array. bounds: (low, high)
     domain of the answers, default the range of the data. schema: names, kinds and units of the columns.
     plausibility: `LocalOutlierFactor(limit=1.5)` or `IsolationScore(limit=0.6)` allow only answers like the data.
-    domain of the answers, default the range of the data. schema: names, kinds and units of the columns. weights: by
-    column, how many times a change there counts.
+    weights: by column, what a change there weighs, 1 for a column without: the factor of the change under Manhattan,
+    Chebyshev and FewestFeatures, of its square under Euclidean and Mahalanobis (4 makes a change count twice), of the
+    products under Cosine.
     """
 
     def __init__(
@@ -108,12 +109,15 @@ class Explainer:
         progress: bool | Callable[[int], None] = False,
         seed: int = 0,
         n: int = 1,
+        on_interrupt: str = "raise",
     ) -> Explanations:
         """Explain every row of X: pandas, polars or NumPy, the same comes back.
 
         target: None for any other class, a class, or one a row. strategy: a name or an object such as Focus(sigma=5).
         time_limit: seconds a row. progress: True for a bar, or a function that hears how many rows are done.
         n: how many ways out to look for, a row; each does without a feature that an earlier one needs (`ways`).
+        on_interrupt: when Ctrl-C has stopped the search, "raise" KeyboardInterrupt, or "return" what was found by then,
+        with a warning; rows that the search did not reach have no answer, or no proof.
         """
         began = time.perf_counter()
         chosen = as_strategy(strategy)
@@ -124,6 +128,9 @@ class Explainer:
             reject("time_limit", "a number of seconds above 0, or None", time_limit)
         if not (isinstance(n, Integral) and n > 0):
             reject("n", "a whole number above 0", repr(n))
+        if on_interrupt not in ("raise", "return"):
+            reject("on_interrupt", "'raise' or 'return'", repr(on_interrupt))
+        interruption = Interruption() if on_interrupt == "return" else None
         question = self._question(table, target)
         problem, outcome, reasons = self._settle(table, question)
         is_open = np.flatnonzero(outcome.status == Status.NOT_FOUND)
@@ -131,10 +138,14 @@ class Explainer:
         if is_open.size:
             part = problem.subset(is_open)
             with _bar(progress, is_open.size) as report:
-                run = Run(seed=seed, n_jobs=n_jobs, time_limit=time_limit, progress=report)
+                run = Run(seed, n_jobs, time_limit, report, interruption)
                 found = solved(chosen, part, run)
-            ways = ways_out(part, found, chosen, run, int(n)) if n > 1 else [found]
+            ways = [found, *(Outcome.of_points(part, np.full_like(found.points, np.nan)) for _ in range(n - 1))]
+            with run.kept():
+                ways = ways_out(part, found, chosen, run, int(n)) if n > 1 else ways
             outcome, *others = (one.replaced(is_open, way) for one, way in zip((outcome, *others), ways, strict=True))
+        if interruption is not None and interruption.has_come:
+            warnings.warn("The search was interrupted; rows it did not reach have no answer or no proof.", stacklevel=2)
         seconds = time.perf_counter() - began
         given = table, question, problem, seconds
         further = [self._explanations(*given, one, _no_other(one, reasons)) for one in others]

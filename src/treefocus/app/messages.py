@@ -63,7 +63,8 @@ class ExplainBody(RowsBody):
         json_schema_extra={"minItems": 2, "maxItems": 2},
     )  # fmt: skip
     weights: dict[str, FiniteFloat] | None = Field(
-        None, description="By column, how many times a change there counts; 1 for a column that is not named."
+        None,
+        description="By column, the factor of a change there, of its square under euclidean and mahalanobis; else 1.",
     )
     plausibility: MeasureBody | None = Field(
         None, description="How like the training rows an answer has to be, as a limit or as a cost."

@@ -70,7 +70,10 @@ Ways = Annotated[
 ]
 Weights = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN:NUMBER", help="What a change of a column costs; 1 if not given. Repeatable."),
+    typer.Option(
+        metavar="COLUMN:NUMBER",
+        help="What a change of a column weighs (under euclidean, its square); 1 if not given. Repeatable.",
+    ),
 ]
 
 # how to search

@@ -35,7 +35,7 @@ Target = Annotated[str | None, typer.Option(metavar="CLASS", help="Asked for fir
 AtLeast = Annotated[float | None, typer.Option(metavar="P", help="With --target: its probability, from 0 to 1.")]
 Between = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Asked for where a number is predicted.")]
 Weights = Annotated[
-    list[str] | None, typer.Option("--weight", metavar="COLUMN:NUMBER", help="How much it counts. Repeatable.")
+    list[str] | None, typer.Option("--weight", metavar="COLUMN:NUMBER", help="What a change weighs. Repeatable.")
 ]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="For one row, unless asked.")]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from weakref import WeakKeyDictionary
@@ -56,6 +57,17 @@ def _openmp_threads() -> int | None:
     helpers = sys.modules.get("sklearn.utils._openmp_helpers")
     ask = getattr(helpers, "_openmp_effective_n_threads", None)
     return None if ask is None else int(ask())
+
+
+@contextmanager
+def _interruptible(on_interrupt: Callable[[], None] | None) -> Iterator[None]:
+    """Around a kernel, which leaves what it has done in its arrays: Ctrl-C goes to `on_interrupt` if there is one."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if on_interrupt is None:
+            raise
+        on_interrupt()
 
 
 def grid_of(forest: Forest) -> Grid:
@@ -130,15 +142,17 @@ def descend(
     trace: Floats | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    on_interrupt: Callable[[], None] | None = None,
 ) -> tuple[Floats, Floats]:
     """FOCUS's loop; see `reference.descend`. `progress` hears how many rows are done."""
     n_rows, n_features = batch.rows.shape
     best, best_distance = np.full((n_rows, n_features), np.nan), np.full(n_rows, np.inf)
-    _core.descend(
-        compiled(forest), soft.threshold, soft.value, soft.n_trees, soft.sigma, soft.tau, soft.use_softmax,
-        int(distance.metric), distance.weight, distance.inverse, descent.beta, descent.alpha, descent.iterations,
-        descent.gradient_scale, _held(forest, batch), best, best_distance, trace, n_threads(n_jobs), progress,
-    )  # fmt: skip
+    with _interruptible(on_interrupt):
+        _core.descend(
+            compiled(forest), soft.threshold, soft.value, soft.n_trees, soft.sigma, soft.tau, soft.use_softmax,
+            int(distance.metric), distance.weight, distance.inverse, descent.beta, descent.alpha, descent.iterations,
+            descent.gradient_scale, _held(forest, batch), best, best_distance, trace, n_threads(n_jobs), progress,
+        )  # fmt: skip
     return best, best_distance
 
 
@@ -151,7 +165,6 @@ class Proofs:
     lower_bound: Floats  # (n_rows,)
     proof: Int8s  # (n_rows,) OPTIMAL, BOUNDED, INFEASIBLE or NOTHING
     boxes: NDArray[np.int64]  # (n_rows,)
-    is_interrupted: bool
 
 
 OPTIMAL, BOUNDED, INFEASIBLE, NOTHING = range(4)
@@ -169,6 +182,7 @@ def exact(
     memory: float = 1e9,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    on_interrupt: Callable[[], None] | None = None,
 ) -> Proofs:
     """Branch and bound from known answers (distance infinity where none); limits are per row, memory per process."""
     n_rows, n_features = batch.rows.shape
@@ -182,16 +196,13 @@ def exact(
         norms = distance.weights
     else:
         coupled = distance
-    is_interrupted = False
-    try:
+    with _interruptible(on_interrupt):
         _core.exact(
             compiled(forest), grid.low, grid.high, norms,
             int(coupled.metric), coupled.weight, coupled.inverse, seconds, node_limit, memory,
             _held(forest, batch), points, distances, bound, proof, boxes, n_threads(n_jobs), progress,
         )  # fmt: skip
-    except KeyboardInterrupt:  # what is done is kept
-        is_interrupted = True
-    return Proofs(points, distances, bound, proof, boxes, is_interrupted)
+    return Proofs(points, distances, bound, proof, boxes)
 
 
 def polish(
@@ -203,6 +214,7 @@ def polish(
     with_trades: bool = True,
     memory: float = 1e9,
     n_jobs: int | None = None,
+    on_interrupt: Callable[[], None] | None = None,
 ) -> Floats:
     """(n_rows, n_features) answers that no move of one feature and no trade between two improves; NaN stays NaN.
 
@@ -210,10 +222,11 @@ def polish(
     """
     points = points.copy()
     grid = grid_of(forest)
-    _core.polish(
-        compiled(forest), grid.low, grid.high, norms.weights, memory, _held(forest, batch), with_trades, points,
-        n_threads(n_jobs), None,
-    )  # fmt: skip
+    with _interruptible(on_interrupt):
+        _core.polish(
+            compiled(forest), grid.low, grid.high, norms.weights, memory, _held(forest, batch), with_trades, points,
+            n_threads(n_jobs), None,
+        )  # fmt: skip
     return points
 
 

@@ -165,10 +165,12 @@ def descend(
     progress: Callable[[int], None] | None = None,
     soft_loss: Callable[..., tuple[Floats, Floats]] = soft_loss,
     predict: Callable[[Forest, Floats], Ints] = predict,
+    on_interrupt: Callable[[], None] | None = None,
 ) -> tuple[Floats, Floats]:
     """FOCUS: Adam on f~ + beta * distance while the real model has not flipped, on the distance alone while it has.
 
     Returns the closest flipped point seen of every row (NaN where none) and its distance (infinity where none).
+    Ctrl-C ends the loop and calls `on_interrupt`, or is raised where there is none.
     """
     start = batch.start
     y = batch.to_z(batch.first)
@@ -193,24 +195,29 @@ def descend(
         return flipped
 
     flipped = look()
-    for t in range(1, descent.iterations + 1):
-        gradient = np.where(moves, descent.beta * distance.gradient(start, y), 0.0)
-        active = np.flatnonzero(~flipped)
-        if active.size:
-            gradient[active] += soft_loss(forest, soft, y[active], label[active], sign[active])[1]
-        gradient *= descent.gradient_scale
-        mean = 0.9 * mean + 0.1 * gradient
-        square = 0.999 * square + 0.001 * gradient**2
-        rate = descent.alpha * np.sqrt(1.0 - 0.999**t) / (1.0 - 0.9**t)
-        y = y - rate * mean / (np.sqrt(square) + 1e-8)
-        points = batch.from_z(y)
-        inside = np.clip(points, batch.low, batch.high)
-        y = np.where((inside == points) | ~moves, y, batch.to_z(inside))
-        flipped = look()
-        if trace is not None:
-            trace[:, t - 1] = best_distance
-        if progress is not None:
-            progress(t)
+    try:
+        for t in range(1, descent.iterations + 1):
+            gradient = np.where(moves, descent.beta * distance.gradient(start, y), 0.0)
+            active = np.flatnonzero(~flipped)
+            if active.size:
+                gradient[active] += soft_loss(forest, soft, y[active], label[active], sign[active])[1]
+            gradient *= descent.gradient_scale
+            mean = 0.9 * mean + 0.1 * gradient
+            square = 0.999 * square + 0.001 * gradient**2
+            rate = descent.alpha * np.sqrt(1.0 - 0.999**t) / (1.0 - 0.9**t)
+            y = y - rate * mean / (np.sqrt(square) + 1e-8)
+            points = batch.from_z(y)
+            inside = np.clip(points, batch.low, batch.high)
+            y = np.where((inside == points) | ~moves, y, batch.to_z(inside))
+            flipped = look()
+            if trace is not None:
+                trace[:, t - 1] = best_distance
+            if progress is not None:
+                progress(t)
+    except KeyboardInterrupt:
+        if on_interrupt is None:
+            raise
+        on_interrupt()
     return best, best_distance
 
 

@@ -85,17 +85,18 @@ class Auto(Strategy):
         quiet = replace(run, progress=None)
         polish = partial(polished, run=quiet, with_trades=False, memory=self.memory_limit)
         incumbent = Incumbent(problem)
-        for points in self._descents(FIRST_SEED if self.prove else SEEDS, problem, quiet):
-            incumbent.offer(polish(problem, points))
-        if problem.examples is not None:
-            examples = nearest_examples(problem, quiet)
-            is_start = problem.is_valid(examples)
-            incumbent.offer(polish(problem, np.where(is_start[:, None], examples, np.nan)))
-        left = incumbent.missing
-        if left.size:
-            part = problem.subset(left)
-            for points in self._descents((Focus(polish=False),), part, quiet):
-                incumbent.offer(polish(part, points), left)
+        with run.kept():
+            for points in self._descents(FIRST_SEED if self.prove else SEEDS, problem, quiet):
+                incumbent.offer(polish(problem, points))
+            if problem.examples is not None and not run.is_interrupted:
+                examples = nearest_examples(problem, quiet)
+                is_start = problem.is_valid(examples)
+                incumbent.offer(polish(problem, np.where(is_start[:, None], examples, np.nan)))
+            left = incumbent.missing
+            if left.size:
+                part = problem.subset(left)
+                for points in self._descents((Focus(polish=False),), part, quiet):
+                    incumbent.offer(polish(part, points), left)
         return incumbent
 
     def _descents(self, seeds: tuple[Focus, ...], problem: Problem, run: Run) -> Iterator[Floats]:
@@ -112,5 +113,5 @@ class Auto(Strategy):
         most_steps = STEPS_PER_SECOND * (NO_CLOCK if seconds is None else seconds)
         for seed in seeds:
             is_needed = seed in FIRST_SEED and not can_search
-            if is_needed or seed.iterations * len(forest.feature) <= most_steps:
+            if (is_needed or seed.iterations * len(forest.feature) <= most_steps) and not run.is_interrupted:
                 yield seed.solve(problem, replace(run, n_jobs=n_threads)).points

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from numbers import Integral, Real
@@ -44,6 +45,17 @@ class History:
     mean_distance: Floats  # (n_iterations,)
 
 
+@dataclass
+class Interruption:
+    """Of a search that keeps what it has when Ctrl-C comes: whether it has come."""
+
+    has_come: bool = False
+
+    def note(self) -> None:
+        """It has come."""
+        self.has_come = True
+
+
 @dataclass(frozen=True)
 class Run:
     """How to work, as opposed to what to look for: nothing here changes an answer except `time_limit` and `seed`."""
@@ -52,6 +64,27 @@ class Run:
     n_jobs: int | None = None
     time_limit: float | None = None  # seconds a row
     progress: Progress | None = None  # hears how many rows are done
+    interruption: Interruption | None = None  # what is done is kept when Ctrl-C comes; None: it is raised
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether nothing more should be begun."""
+        return self.interruption is not None and self.interruption.has_come
+
+    @property
+    def on_interrupt(self) -> Callable[[], None] | None:
+        """What a kernel calls when Ctrl-C comes; None: it is raised."""
+        return None if self.interruption is None else self.interruption.note
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Around work that leaves what is done behind: Ctrl-C ends it, and goes on only where nothing is to be kept."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.interruption is None:
+                raise
+            self.interruption.note()
 
     def after(self, n_done: int) -> Run:
         """The same for more work on rows of which all are done: whoever listens hears their number, and may end it."""
@@ -140,13 +173,13 @@ def solved(strategy: Strategy, problem: Problem, run: Run) -> Outcome:
     whole = Outcome.of_points(problem, np.full_like(problem.batch.rows, np.nan))
     n_done = 0
     for rows, part in problem.parts():
-        if len(rows) == len(problem):
-            return strategy.solve(part, run)
+        if run.is_interrupted:
+            break
         report = None if run.progress is None else _shifted(run.progress, n_done)
-        found = strategy.solve(part, replace(run, progress=report))
-        whole.points[rows], whole.distance[rows] = found.points, found.distance
-        whole.lower_bound[rows], whole.status[rows] = found.lower_bound, found.status
-        whole = replace(whole, history=found.history, limits=found.limits)
+        with run.kept():
+            if len(rows) == len(problem):
+                return strategy.solve(part, run)
+            whole = whole.replaced(rows, strategy.solve(part, replace(run, progress=report)))
         n_done += len(rows)
     return whole
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from treefocus.forest import Bools, Floats
 from treefocus.problem import Problem
-from treefocus.search.base import Progress
+from treefocus.search.base import Run
 
 # From a problem of a few rows: points (n_rows, n_candidates, n_features), and which of them count.
 Propose = Callable[[Problem], tuple[Floats, Bools]]
@@ -18,7 +18,7 @@ _VALUES = 1_500_000  # numbers proposed at a time
 _BLOCK = 16  # candidates of a row that are put to the forest at first; doubled as long as none is valid
 
 
-def closest_valid(problem: Problem, propose: Propose, n_candidates: int, progress: Progress | None = None) -> Floats:
+def closest_valid(problem: Problem, propose: Propose, n_candidates: int, run: Run) -> Floats:
     """(n_rows, n_features) each row's closest valid candidate, NaN where none is; the first proposed wins a tie.
 
     Candidates are brought onto the columns' grain and into the row's box. The nearest are put to the forest first,
@@ -27,12 +27,13 @@ def closest_valid(problem: Problem, propose: Propose, n_candidates: int, progres
     n_rows, n_features = problem.batch.rows.shape
     points = np.full((n_rows, n_features), np.nan)
     step = max(1, _VALUES // max(1, n_candidates * n_features))
-    for begin in range(0, n_rows, step):
-        part = problem.subset(np.arange(begin, min(begin + step, n_rows)))
-        proposed, counts = propose(part)
-        points[begin : begin + step] = _closest(part, *_placed(part, proposed, counts))
-        if progress is not None:
-            progress(min(begin + step, n_rows))
+    with run.kept():
+        for begin in range(0, n_rows, step):
+            part = problem.subset(np.arange(begin, min(begin + step, n_rows)))
+            proposed, counts = propose(part)
+            points[begin : begin + step] = _closest(part, *_placed(part, proposed, counts))
+            if run.progress is not None:
+                run.progress(min(begin + step, n_rows))
     return points
 
 

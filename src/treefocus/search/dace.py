@@ -81,10 +81,11 @@ class Dace(Strategy):
         seconds = self.time_limit if run.time_limit is None else min(self.time_limit, run.time_limit)
         points = np.full_like(problem.batch.rows, np.nan)
         options = {"time_limit": seconds, "mip_rel_gap": self.gap}
-        for i in range(len(problem)):  # one after the other: scipy's HiGHS does not run two at once
-            points[i] = _best(problem.subset(np.array([i])), trees, costs, options)
-            if run.progress is not None:
-                run.progress(i + 1)
+        with run.kept():
+            for i in range(len(problem)):  # one after the other: scipy's HiGHS does not run two at once
+                points[i] = _best(problem.subset(np.array([i])), trees, costs, options)
+                if run.progress is not None:
+                    run.progress(i + 1)
         return Outcome.of_points(problem, points)
 
 

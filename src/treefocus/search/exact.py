@@ -50,6 +50,8 @@ class Exact(Strategy):
     def prove(self, problem: Problem, incumbent: Incumbent, run: Run) -> Outcome:
         """Search from known answers."""
         limits = self.limits(run)
+        if run.is_interrupted:
+            return Outcome.of_points(problem, incumbent.points)
         found = kernels.exact(
             problem.forest,
             searchable(problem),
@@ -61,6 +63,7 @@ class Exact(Strategy):
             memory=limits.memory_limit,
             n_jobs=run.n_jobs,
             progress=run.progress,
+            on_interrupt=run.on_interrupt,
         )
         needed = kernels.memory_of(problem.forest).search
         if needed > limits.memory_limit:
@@ -69,8 +72,6 @@ class Exact(Strategy):
                 f"{limits.memory_limit / 1e9:.1f} GB.",
                 stacklevel=2,
             )
-        if found.is_interrupted:
-            warnings.warn("The search was interrupted; rows it did not reach have no proof.", stacklevel=2)
         incumbent.offer(found.points)
         return _outcome(problem, incumbent, found, limits)
 

@@ -41,7 +41,7 @@ class FeatureTweaking(Strategy):
         def propose(part: Problem) -> tuple[Floats, Bools]:
             return paths.tweaked(part, self.epsilon * part.batch.scale), paths.changes_vote(part)
 
-        return Outcome.of_points(problem, closest_valid(problem, propose, len(paths.vote), run.progress))
+        return Outcome.of_points(problem, closest_valid(problem, propose, len(paths.vote), run))
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,11 +84,11 @@ class Focus(Strategy):
         quiet = replace(run, progress=None)
         for parameters in RETRIES:
             left = incumbent.missing
-            if left.size:
+            if left.size and not run.is_interrupted:
                 part = problem.subset(left)
                 incumbent.offer(replace(self, **parameters)._descend(part, part.batch, quiet, None), left)
         left = incumbent.missing
-        if left.size and problem.examples is not None:
+        if left.size and problem.examples is not None and not run.is_interrupted:
             part = problem.subset(left)
             batch = replace(part.batch, first=nearest_examples(part, run))
             incumbent.offer(self._descend(part, batch, quiet, None), left)
@@ -112,10 +112,11 @@ class Focus(Strategy):
                 trace=trace,
                 n_jobs=run.n_jobs,
                 progress=run.progress,
+                on_interrupt=run.on_interrupt,
             )[0]
         return reference.descend(
             forest, soft, problem.distance, descent, batch,
-            trace=trace, soft_loss=kernels.soft_loss, predict=kernels.predict,
+            trace=trace, soft_loss=kernels.soft_loss, predict=kernels.predict, on_interrupt=run.on_interrupt,
         )[0]  # fmt: skip
 
     def soft_forest(self, forest: Forest, batch: Batch) -> SoftForest:

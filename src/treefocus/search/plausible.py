@@ -56,22 +56,22 @@ class Plausible(Strategy):
         first = replace(found, history=None, **{name: getattr(found, name)[left] for name in names})
         further = run.after(len(found.status))
         ways = ways_out(problem, first, self.strategy, further, 1 + FURTHER)
-        points, status = np.full_like(first.points, np.nan), first.status.copy()
-        distance, bound = np.full(len(left), np.nan), first.lower_bound.copy()
-        for i in range(len(left)):
-            if further.progress is not None:
-                further.progress(i)
-            one = problem.subset(np.array([i]))
-            known = [way.points[i] for way in ways if way.status[i].has_answer]
-            best = self._best(one, np.concatenate([np.array(known), _pulled(one, self.measure)]))
-            if best is None:
-                status[i], bound[i] = Status.NOT_FOUND, min(bound[i], np.finfo(np.float64).max)
-                continue
-            points[i], distance[i] = best, one.distance_to(best[None])[0]
-            is_same = np.array_equal(best, first.points[i], equal_nan=True)
-            bound[i] = min(bound[i], distance[i])
-            if not is_same and status[i] is Status.OPTIMAL:
-                status[i] = Status.BOUNDED
+        points, status = np.full_like(first.points, np.nan), np.full(len(left), Status.NOT_FOUND, object)
+        distance, bound = np.full(len(left), np.nan), np.minimum(first.lower_bound, np.finfo(np.float64).max)
+        with further.kept():
+            for i in range(0 if further.is_interrupted else len(left)):
+                if further.progress is not None:
+                    further.progress(i)
+                one = problem.subset(np.array([i]))
+                known = [way.points[i] for way in ways if way.status[i].has_answer]
+                best = self._best(one, np.concatenate([np.array(known), _pulled(one, self.measure)]))
+                if best is None:
+                    continue
+                is_same = np.array_equal(best, first.points[i], equal_nan=True)
+                is_optimal = first.status[i] is Status.OPTIMAL
+                points[i], distance[i] = best, one.distance_to(best[None])[0]
+                bound[i] = min(bound[i], distance[i])
+                status[i] = Status.BOUNDED if is_optimal and not is_same else first.status[i]
         return Outcome(points, distance, bound, status, found.history, found.limits)
 
     def _best(self, one: Problem, points: Floats) -> Floats | None:

@@ -18,16 +18,21 @@ def polished(problem: Problem, points: Floats, run: Run, *, with_trades: bool = 
     Distances that couple features have no cells to walk: there each feature is brought home as far as it helps.
     """
     norms = problem.distance.norms
+    if run.is_interrupted:
+        return points
     if norms is not None:
         return kernels.polish(
-            problem.forest, norms, problem.batch, points, with_trades=with_trades, memory=memory, n_jobs=run.n_jobs
-        )
-    return _homeward(problem, points)
-
-
-def _homeward(problem: Problem, points: Floats) -> Floats:
-    """Distances that couple features: bring one feature after another home, as long as it is an answer and cheaper."""
+            problem.forest, norms, problem.batch, points,
+            with_trades=with_trades, memory=memory, n_jobs=run.n_jobs, on_interrupt=run.on_interrupt,
+        )  # fmt: skip
     best = points.copy()
+    with run.kept():
+        _bring_home(problem, best)
+    return best
+
+
+def _bring_home(problem: Problem, best: Floats) -> None:
+    """Distances that couple features: bring one feature after another home, as long as it is an answer and cheaper."""
     cost = np.where(problem.is_valid(best), problem.distance_to(best), np.inf)
     rows = problem.batch.first
     for _ in range(3):
@@ -42,4 +47,3 @@ def _homeward(problem: Problem, points: Floats) -> Floats:
                 best[better], cost[better] = trial[better], moved[better]
         if not (cost < before).any():
             break
-    return best

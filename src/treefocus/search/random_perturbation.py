@@ -40,7 +40,7 @@ class RandomPerturbation(Strategy):
             points = part.batch.rows[:, None, :] + moves
             return points, np.ones(points.shape[:2], bool)
 
-        return Outcome.of_points(problem, closest_valid(problem, propose, self.draws, run.progress))
+        return Outcome.of_points(problem, closest_valid(problem, propose, self.draws, run))
 
     def moves(self, n_features: int, seed: int) -> Floats:
         """(draws, n_features) the perturbations, in the scaled space."""

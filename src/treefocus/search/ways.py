@@ -80,6 +80,10 @@ class _Row:
             status = Status.OPTIMAL if bound >= best.distance else Status.BOUNDED
         return replace(best, status=status, lower_bound=min(bound, best.distance))
 
+    def unknown(self) -> _Part:
+        """Of a way that nobody looked for."""
+        return _Part(frozenset(), np.full_like(self.values, np.nan), np.inf, 0.0, Status.NOT_FOUND)
+
     @property
     def is_done(self) -> bool:
         """Whether there is nothing more to ask: no answer, or one that changes nothing."""
@@ -97,6 +101,10 @@ def ways_out(problem: Problem, first: Outcome, strategy: Strategy, run: Run, n: 
     limits = first.limits
     for _ in range(n - 1):
         going = [row for row in rows if not row.is_done]
+        if run.is_interrupted:
+            for row in going:
+                row.ways.append(row.unknown())
+            continue
         asked = [(row, kept) for row in going for kept in row.split(row.changed(row.ways[-1].point))]
         if asked:
             found = _solved(problem, asked, strategy, run)

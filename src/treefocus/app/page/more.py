@@ -33,7 +33,8 @@ class _More:
     def _fields(self) -> None:
         visit = self._desk.visit
         with ui.element("fieldset").classes("tf-group"):
-            ui.html("How many times a change counts: 2 makes it twice as far.", tag="legend", sanitize=False)
+            told = "What a change weighs: 4 makes it count four times, twice where squares are added (Euclidean)."
+            ui.html(told, tag="legend", sanitize=False)
             with ui.element("div").classes("tf-grid"):
                 for j, feature in enumerate(self._desk.service.schema.features):
                     field = ui.number(feature.name, value=visit.weights[j], min=0, on_change=partial(self._weigh, j))
