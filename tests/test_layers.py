@@ -31,7 +31,7 @@ LAYERS = (
     ("constraint_words",),
     ("problem",),
     ("allowed",),
-    ("choices",),
+    ("choices", "words"),
     ("distances", "constraints", "targets", "space"),
     ("adapters",),
     ("kernels",),

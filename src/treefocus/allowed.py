@@ -10,7 +10,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.categories import Labels
+from treefocus.categories import Categories, Labels
 from treefocus.choices import choices_of
 from treefocus.constraints import Constraint, Draft
 from treefocus.distances import Distance
@@ -73,11 +73,11 @@ def allowed(
     lists = _as_lists(listed, general, forest.n_features)
     grain = grain.copy()
     grain[list(listed)] = LISTED
-    draft = _boxes(rows, space, constraints, general, grain, is_category, is_open)
+    draft = _boxes(rows, forest, space, constraints, general, grain, is_category, is_open)
     choices = choices_of(
         forest, draft, scale=space.scale, grain=grain, lists=lists,
         typical=space.typical if space.typical is not None else np.zeros(forest.n_features),
-        is_kept=distance.norms is None, domain=_domains(general, is_category),
+        is_kept=distance.norms is None, domain=_domains(general, forest.categories),
     )  # fmt: skip
     return Allowed(forest, draft.low, draft.high, grain, choices, lists, rules, is_category)
 
@@ -92,13 +92,13 @@ def with_domains(space: Space, schema: Schema, forest: Forest) -> Space:
     return replace(space, low=low, high=high)
 
 
-def _domains(general: Draft, is_category: Bools) -> dict[int, Bools]:
-    """Which categories the schema allows, by column, where it names some."""
-    named = {}
-    for j in np.flatnonzero(is_category).tolist():
-        feature, labels = general.schema.features[j], general.labels[j]
-        if feature.values and labels is not None:
-            named[j] = np.array([label in feature.values for label in labels], bool)
+def _domains(general: Draft, categories: Categories | None) -> dict[int, Bools]:
+    """Which categories may be moved to, by column: those of the schema, else all that somebody may know as a value."""
+    named: dict[int, Bools] = {}
+    for j, labels in enumerate(general.labels):
+        if labels is not None and categories is not None:
+            values, withheld = general.schema.features[j].values, categories.withheld(j)
+            named[j] = np.array([label in values if values else label not in withheld for label in labels], bool)
     return named
 
 
@@ -109,10 +109,11 @@ def _open_columns(general: Draft, forest: Forest, rows: Floats, distance: Distan
     for rule in general.rules:
         if isinstance(rule, Linear):
             is_tied[rule.columns] = True
-    if may_be_missing.any() and not forest.takes_missing:
+    is_refused = may_be_missing & ~_may_be_empty(forest, with_words=True)
+    if is_refused.any() and not forest.takes_missing:
         raise InvalidInput(f"A {forest.source} does not take missing values, so that none may become missing.")
-    if forest.refuses_missing is not None and (may_be_missing & forest.refuses_missing).any():
-        column = general.schema.names[int(np.flatnonzero(may_be_missing & forest.refuses_missing)[0])]
+    if is_refused.any():
+        column = general.schema.names[int(np.flatnonzero(is_refused)[0])]
         raise InvalidInput(f"{column!r} may not become missing: the {forest.source} cannot read it without a value.")
     if may_be_missing.any() and distance.norms is None:
         raise InvalidInput(f"MayBeMissing needs a distance that is a sum over columns, {distance!r} is not.")
@@ -122,11 +123,23 @@ def _open_columns(general: Draft, forest: Forest, rows: Floats, distance: Distan
     if distance.norms is None:  # what is missing cannot be measured, and stays
         return np.zeros(forest.n_features, bool)
     is_missing = np.isnan(rows).any(axis=0) & forest.takes_missing
-    return np.asarray((general.may_become_missing | is_missing) & ~is_tied)
+    may_become = general.may_become_missing & _may_be_empty(forest)
+    return np.asarray((may_become | is_missing) & ~is_tied)
+
+
+def _may_be_empty(forest: Forest, with_words: bool = False) -> Bools:
+    """(n_features,) columns in which the model takes a missing value; with_words: or has a word for it."""
+    may_be_empty = np.full(forest.n_features, forest.takes_missing)
+    if forest.refuses_missing is not None:
+        may_be_empty &= ~forest.refuses_missing
+    if with_words and forest.categories is not None and forest.categories.blanks is not None:
+        may_be_empty |= [bool(own) for own in forest.categories.blanks]
+    return may_be_empty
 
 
 def _boxes(
     rows: Floats,
+    forest: Forest,
     space: Space,
     constraints: Sequence[Constraint],
     general: Draft,
@@ -147,6 +160,7 @@ def _boxes(
     with np.errstate(invalid="ignore"):
         for constraint in constraints:
             constraint.apply(draft)
+        draft.may_be_missing[~_may_be_empty(forest)] = False
         low = np.where(low == rows, low, -snapped_down(-low, grain))
         high = np.where(high == rows, high, snapped_down(high, grain))
     is_lost = is_frozen & general.must_be_known

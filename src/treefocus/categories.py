@@ -13,6 +13,8 @@ from treefocus.errors import InvalidInput, reject
 
 Ints = NDArray[np.int32]
 Labels = tuple[tuple[Any, ...] | None, ...]
+NO_CATEGORY = ("no category",)  # stands for the labels of a column of which the model knows none
+UNUSED = ("not used by the model",)  # of a column that the model never sees: all it holds is unseen
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,9 @@ class Categories:
     set_start: Ints  # (n_sets + 1,) where a set's members begin
     set_member: Ints  # (n_members,) categories that go left
     refuses_unseen: NDArray[np.bool_] | None = None  # (n_features,) columns of which the model reads only its labels
+    fillers: Labels | None = None  # per feature: labels that a model's own steps write, and perhaps no table holds
+    blanks: Labels | None = None  # per feature: labels by which a table says that a value is missing
+    n_added: Ints | None = None  # (n_features,) how many of the last labels are not the model's but the data's
 
     @classmethod
     def of_sets(cls, labels: Sequence[Sequence[Any] | None], sets: Sequence[Iterable[int] | None]) -> Categories:
@@ -51,8 +56,10 @@ class Categories:
         return cls(tuple(None if own is None else tuple(own) for own in labels), set_of_node, start, member)
 
     def __post_init__(self) -> None:
-        labels = tuple(None if own is None else tuple(own) for own in self.labels)
-        object.__setattr__(self, "labels", labels)
+        for name in ("labels", "fillers", "blanks"):
+            known = getattr(self, name)
+            if known is not None:
+                object.__setattr__(self, name, tuple(None if own is None else tuple(own) for own in known))
         for name in ("set_of_node", "set_start", "set_member"):
             given = np.asarray(getattr(self, name))
             array = np.array(given, np.int32, order="C")
@@ -62,6 +69,8 @@ class Categories:
             object.__setattr__(self, name, array)
         if self.refuses_unseen is not None:
             object.__setattr__(self, "refuses_unseen", np.array(self.refuses_unseen, bool))
+        if self.n_added is not None:
+            object.__setattr__(self, "n_added", np.array(self.n_added, np.int32))
 
     @property
     def n_sets(self) -> int:
@@ -72,6 +81,13 @@ class Categories:
     def is_categorical(self) -> NDArray[np.bool_]:
         """(n_features,) which columns hold categories."""
         return np.array([own is not None for own in self.labels], bool)
+
+    def withheld(self, feature: int) -> tuple[Any, ...]:
+        """The labels of a column that are no advice of themselves, because nobody may know them as a value."""
+        own = self.labels[feature]
+        words = [NO_CATEGORY, UNUSED] if own in (NO_CATEGORY, UNUSED) else []
+        words += [known[feature] or () for known in (self.fillers, self.blanks) if known is not None]
+        return tuple(label for label in own or () if any(label in some for some in words))
 
     def n_labels(self, feature: int) -> int:
         """How many categories a column has."""
@@ -91,6 +107,9 @@ class Categories:
             reject("Categories.labels", f"one a feature ({n_features})", len(self.labels))
         if self.refuses_unseen is not None and self.refuses_unseen.shape != (n_features,):
             reject("Categories.refuses_unseen", f"({n_features},)", self.refuses_unseen.shape)
+        for name in ("fillers", "blanks", "n_added"):
+            if getattr(self, name) is not None and len(getattr(self, name)) != n_features:
+                reject(f"Categories.{name}", f"one a feature ({n_features})", len(getattr(self, name)))
         for f, own in enumerate(self.labels):
             if own is not None and (not own or len(set(own)) != len(own)):
                 reject(f"Categories.labels[{f}]", "one or more different labels", repr(own)[:80])
@@ -115,7 +134,11 @@ class Categories:
         arrays = {name: getattr(self, name).tolist() for name in ("set_of_node", "set_start", "set_member")}
         labels = [None if own is None else [_plain(label) for label in own] for own in self.labels]
         refuses = None if self.refuses_unseen is None else self.refuses_unseen.tolist()
-        return {"labels": labels, **arrays, "refuses_unseen": refuses}
+        record = {"labels": labels, **arrays, "refuses_unseen": refuses}
+        for name, own in (("fillers", self.fillers), ("blanks", self.blanks)):
+            if own is not None:
+                record[name] = [None if words is None else [_plain(word) for word in words] for words in own]
+        return record if self.n_added is None else record | {"n_added": self.n_added.tolist()}
 
     @classmethod
     def from_record(cls, record: Any) -> Categories:
@@ -126,8 +149,10 @@ class Categories:
         if missing:
             raise InvalidInput(f"Forest.categories lacks {', '.join(sorted(missing))}.")
         labels = tuple(None if own is None else tuple(own) for own in record["labels"])
-        refuses = record.get("refuses_unseen")
-        return cls(labels, record["set_of_node"], record["set_start"], record["set_member"], refuses)
+        return cls(
+            labels, record["set_of_node"], record["set_start"], record["set_member"], record.get("refuses_unseen"),
+            record.get("fillers"), record.get("blanks"), record.get("n_added"),
+        )  # fmt: skip
 
 
 def _plain(label: Any) -> Any:

@@ -41,6 +41,7 @@ from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED
 from treefocus.search.base import Incumbent, Limits, Run, Status
 from treefocus.search.exact import Exact
 from treefocus.targets import variant
+from treefocus.words import with_words, words_added
 
 FORMAT = "treefocus-certificate-3"
 _EARLIER = "treefocus-certificate-2"  # the same, with a fingerprint of the forest's trees and scores alone
@@ -122,6 +123,9 @@ def certify(
         "lower_bound": _number(lower_bound),
         "limits": None if limits is None else asdict(limits),
     }
+    words = words_added(problem.model)
+    if words:  # which the model's own file does not have
+        record["words"] = [[column, list(own)] for column, own in words.items()]
     return record | {"fingerprint": _digest(record)}
 
 
@@ -136,6 +140,7 @@ def verify(
     if certificate.get("format") not in (FORMAT, _EARLIER):
         reject("The certificate's format", f"{FORMAT!r} or {_EARLIER!r}", repr(certificate.get("format")))
     body = {key: value for key, value in certificate.items() if key != "fingerprint"}
+    forest = _worded(certificate, forest)
     checks = [
         Check("the certificate is as it was written", certificate.get("fingerprint") == _digest(body)),
         _check_forest(certificate, forest),
@@ -153,6 +158,16 @@ def verify(
     if claim.is_about_others:
         checks.append(_prove_again(problem, claim, time_limit) if reprove else _not_proven(claim))
     return Verification(tuple(checks))
+
+
+def _worded(certificate: dict[str, Any], forest: Forest) -> Forest:
+    """The forest with the words of the data that the certificate's categories count in, unless it has some already."""
+    if "words" not in certificate or words_added(forest):
+        return forest
+    try:
+        return with_words(forest, {int(column): tuple(own) for column, own in certificate["words"]})
+    except (TypeError, ValueError, IndexError) as error:
+        raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
 
 
 def fingerprint(forest: Forest) -> str:

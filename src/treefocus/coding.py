@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,9 @@ class Coding:
 
 
 def encode(values: Iterable[Any], labels: Sequence[Any]) -> Floats:
-    """(n,) the number of every value among the labels."""
+    """(n,) the number of every value among the labels; where these are texts, a whole number is what it prints as."""
     number = {label: float(k) for k, label in enumerate(labels)}
-    unseen = float(len(labels))
+    unseen, are_texts = float(len(labels)), all(isinstance(label, str) for label in labels)
 
     def one(value: Any) -> float:
         try:
@@ -50,7 +51,9 @@ def encode(values: Iterable[Any], labels: Sequence[Any]) -> Floats:
             return unseen
         if found is not None:
             return found
-        return np.nan if is_null(value) else unseen
+        if is_null(value):
+            return np.nan
+        return number.get(str(int(value)), unseen) if are_texts and isinstance(value, Integral) else unseen
 
     return np.array([one(value) for value in values], np.float64)
 
@@ -77,10 +80,21 @@ def encode_text(cells: Iterable[str], labels: Sequence[Any]) -> Floats:
 
 def decode(codes: Floats, labels: Sequence[Any], before: Floats, cells: Sequence[Any]) -> list[Any]:
     """The labels behind the numbers; where a number is as it was `before`, the cell as it was written."""
+    whole = next((type(cell) for cell in cells if isinstance(cell, Integral)), None)
+    kind = whole if all(isinstance(label, str) for label in labels) else None
     return [
-        cell if code == old or (code != code and old != old) else label_of(code, labels)
+        cell if code == old or (code != code and old != old) else _as_whole(label_of(code, labels), kind)
         for code, old, cell in zip(codes.tolist(), before.tolist(), cells, strict=True)
     ]
+
+
+def _as_whole(label: Any, kind: Any) -> Any:
+    """A text as the whole number of that kind that it prints, for a column that holds such."""
+    return kind(int(label)) if kind is not None and label is not None and _is_whole(label) else label
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
 
 
 def label_of(code: float, labels: Sequence[Any]) -> Any:

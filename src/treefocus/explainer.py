@@ -37,6 +37,7 @@ from treefocus.search.plausible import Plausible
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
 from treefocus.tables import Table, as_table
 from treefocus.told import told_of
+from treefocus.words import held_words, widened
 
 EXAMPLES = 10_000  # training rows kept to start from
 
@@ -68,13 +69,16 @@ class Explainer:
         plausibility: Measure | None = None,
         weights: Mapping[str | int, float] | None = None,
     ) -> None:
-        source = trusted(translate(model))
+        source, columns = trusted(translate(model)), None if schema is None else schema.columns
+        given = None if data is None else as_table(data, "data", Coding.of(source.forest, columns))
+        source = widened(source, given)
         self._folding = Folding.of(schema, source.forest)
-        self._coding = Coding.of(source.forest, None if schema is None else schema.columns)
+        self._coding = Coding.of(source.forest, columns)
         source = source if self._folding is None else self._folding.source(source)
         self.forest, self._own_predict, self._own_scores = source.forest, source.predict, source.scores
         n_features = self.forest.n_features
-        table = None if data is None else self._table(data, "data")
+        self.constraints = as_constraints(constraints)
+        table = None if given is None else self._table(given, "data")
         self.schema, self._names = self._named(schema, table)
         known = None if table is None else self._known(table)
         self.space = with_domains(Space.of(known, scale, bounds, n_features), self.schema, self.forest)
@@ -83,7 +87,6 @@ class Explainer:
             measured = weighted(measured, _by_column(weights, self.schema))
         self.distance = measured.fitted(n_features, None if known is None else self.space.to_z(known))
         self.distance_name = distance if isinstance(distance, str) else type(distance).__name__
-        self.constraints = as_constraints(constraints)
         self._orders = _first_known(n_features, None if table is None else table.orders, source.orders)
         # A column that does not exist is reported here, and one without an order, unless rows may still bring it.
         dry_run(self.constraints, self.schema, self.forest, self.labels if table is None else self._orders)
@@ -154,9 +157,20 @@ class Explainer:
     def _table(self, rows: Any, parameter: str) -> Table:
         """The rows, one-hot groups folded."""
         table, folding = as_table(rows, parameter, self._coding), self._folding
+        if self._coding is not None and not isinstance(table, FoldedTable):
+            table = table.recoded(self._coding.for_columns(table.names, table.values.shape[1]))
         if folding is None or isinstance(table, FoldedTable):
             return table
         return folding.table(_checked(table, parameter, folding.model.n_features, folding.names))
+
+    def table_of(self, rows: Any) -> Table:
+        """The rows as the search takes them: categories by their labels, one-hot groups folded."""
+        return self._table(rows, "rows")
+
+    @property
+    def folding(self) -> Folding | None:
+        """Which columns of a table stand behind the schema's, None where it has no one-hot group."""
+        return self._folding
 
     def _question(self, table: Table, target: Any) -> Question:
         """What is asked, under the limits of the table's dtypes and of what the model reads."""
@@ -268,9 +282,11 @@ class Explainer:
         names = names if schema is None else schema.names
         if table is not None:
             names = _checked(table, "data", n_features, names).names or names
+        held = held_words(self.forest, table, self.constraints, names)
         if schema is not None:
-            return fitted_to(schema, self.labels), names
-        return schema_of(names or tuple(f"feature {j}" for j in range(n_features)), self.labels), names
+            return fitted_to(schema, self.labels, held), names
+        labels = tuple(held.get(j, own) for j, own in enumerate(self.labels))
+        return schema_of(names or tuple(f"feature {j}" for j in range(n_features)), labels), names
 
     def _known(self, table: Table) -> Floats:
         """(n_rows, n_features) the data with NaN for what is no number, at least one number in every column."""

@@ -96,7 +96,9 @@ class Folding:
             model,
             feature=column_of[model.feature],
             threshold=np.where([own is None for own in sets], model.threshold, 0.0),
-            categories=replace(Categories.of_sets(labels, sets), refuses_unseen=self._refuses_unseen()),
+            categories=replace(
+                Categories.of_sets(labels, sets), refuses_unseen=self._refuses_unseen(), **self._words()
+            ),
             n_features=len(self.places),
             feature_names=None if model.feature_names is None else self.schema.names,
             refuses_missing=self._refuses_missing() if model.takes_missing else None,
@@ -107,6 +109,12 @@ class Folding:
     def _of_single(self, orders: Labels) -> Labels:
         """What is known of the table's columns, by the schema's; None for a group."""
         return tuple(orders[place[0]] if len(place) == 1 else None for place in self.places)
+
+    def _words(self) -> dict[str, Any]:
+        """The words that stand for a missing value, where the model has some."""
+        known = self.model.categories
+        own = {name: None if known is None else getattr(known, name) for name in ("fillers", "blanks")}
+        return {name: None if words is None else self._of_single(words) for name, words in own.items()}
 
     def _is_group(self, column: int) -> bool:
         return len(self.places[column]) > 1

@@ -197,9 +197,12 @@ def schema_of(names: Sequence[str], labels: Labels) -> Schema:
     return Schema(Feature(str(n)) if own is None else Feature(str(n), "categorical", values=own) for n, own in known)
 
 
-def fitted_to(schema: Schema, labels: Labels) -> Schema:
-    """A schema as far as a model bears it out: what the model takes as a category is one; the opposite is refused."""
-    for feature, own in zip(schema.features, labels, strict=True):
+def fitted_to(schema: Schema, labels: Labels, held: Mapping[int, tuple[Any, ...]]) -> Schema:
+    """A schema as far as a model bears it out: what the model takes as a category is one; the opposite is refused.
+
+    held: by column those of the labels that are values to people, if not all are: its domain where the schema has none.
+    """
+    for j, (feature, own) in enumerate(zip(schema.features, labels, strict=True)):
         if own is None and feature.is_categorical:
             raise InvalidInput(
                 f"Feature({feature.name!r}) is of kind {feature.kind!r}, but the model takes that column as a number; "
@@ -211,5 +214,7 @@ def fitted_to(schema: Schema, labels: Labels) -> Schema:
                 known = _listed(tuple(map(str, own)))
                 reject(f"Feature({feature.name!r}).values", f"of the model's: {known}", repr(strange[0]))
         if own is not None and not feature.is_categorical and feature.kind != "ordinal":
-            schema = schema.with_feature(feature.name, kind="categorical", low=None, high=None, values=own)
+            schema = schema.with_feature(feature.name, kind="categorical", low=None, high=None, values=held.get(j, own))
+        elif j in held and not feature.values:
+            schema = schema.with_feature(feature.name, values=held[j])
     return schema

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,29 @@ class Table:
             if own is not None:
                 limits[j] = 0, len(own) - 1
         return limits[:, 0], limits[:, 1]
+
+    def unseen(self, column: int) -> list[Any]:
+        """The cells of a column that hold a category without a label."""
+        is_unseen = self.values[:, column] == len(self.labels_of(column) or ())
+        return [cell for cell, is_one in zip(self._cells(column), is_unseen.tolist(), strict=True) if is_one]
+
+    def recoded(self, labels: Labels) -> Table:
+        """The same rows by other labels, column by column."""
+        if self.labels is None or labels == self.labels:
+            return self
+        values, native = self.values.copy(), self.native
+        for j, own in enumerate(labels):
+            if own is None or own == self.labels[j]:
+                continue
+            cells = self._cells(j)
+            if isinstance(native, _Columns):
+                texts = ["" if cell is None else str(cell) for cell in cells]
+                values[:, j] = encode_text(texts, own)
+                known = [_label_or_text(c, own, t) for c, t in zip(values[:, j], texts, strict=True)]
+                native = replace(native, cells={**native.cells, native.names[j]: known})
+            else:
+                values[:, j] = encode(cells, own)
+        return replace(self, values=values, native=native, labels=labels)
 
     @property
     def orders(self) -> Labels:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.adapters.nodes import Nodes, check_sizes
-from treefocus.categories import Labels
+from treefocus.categories import NO_CATEGORY, Labels
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.forest import Forest, Link, join_trees
 
@@ -126,7 +126,9 @@ class _Features:
                     "or encode the categories yourself and train on numbers."
                 )
             column = int(own["flat_feature_index"])
-            labels[column] = tuple(text_of[value] for value in hashes) or ("no category",)
+            if len(categorical) == 1:  # all that the file names is its own; of several, nobody knows whose it is
+                hashes += [value for value in text_of if value not in hashes]
+            labels[column] = tuple(text_of[value] for value in hashes) or NO_CATEGORY
             number_of[column] = {value: number for number, value in enumerate(hashes)}
         return tuple(labels), number_of
 

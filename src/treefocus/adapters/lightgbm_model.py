@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from treefocus.adapters.lightgbm_zero import ZERO, with_zero_as_missing
 from treefocus.adapters.nodes import Nodes, check_sizes
-from treefocus.categories import Labels
+from treefocus.categories import NO_CATEGORY, Labels
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.forest import Forest, join_trees
 
@@ -199,7 +199,7 @@ def _labels(header: dict[str, str], text: str) -> tuple[Labels | None, bool]:
             "make all of them pandas categories and train it again."
         )
     names = iter(known)
-    return tuple((tuple(next(names)) or ("no category",)) if is_one else None for is_one in is_categorical), False
+    return tuple((tuple(next(names)) or NO_CATEGORY) if is_one else None for is_one in is_categorical), False
 
 
 def _integers(info: str) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from treefocus.adapters.pipeline_probe import Probe, RawRows, pull_back
 from treefocus.adapters.pipeline_steps import Track, Walk
 from treefocus.adapters.source import Source, asked
-from treefocus.categories import Categories, Labels
+from treefocus.categories import UNUSED, Categories, Labels
 from treefocus.coding import encode
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.forest import Bools, Floats, Forest
@@ -28,7 +28,6 @@ from treefocus.grid import as_input
 
 SUPPORTED = (Pipeline,)
 REFUSED: dict[type, str] = {}
-UNUSED = ("not used by the model",)  # the only label of a column that the pipeline drops: all it holds is unseen
 
 
 def to_source(pipeline: Pipeline) -> Source:
@@ -51,6 +50,8 @@ def to_source(pipeline: Pipeline) -> Source:
     raw = RawRows(named, labels, [walk.absent.get(j, np.nan) for j in range(n_columns)])
     probe = Probe(pipeline[:-1].transform if len(pipeline.steps) > 1 else lambda rows: rows, raw)
     forest = _Rewriting(inner.forest, probe, tracks).forest(named, f"Pipeline of {inner.forest.source}")
+    if forest.categories is not None:
+        forest = replace(forest, categories=_with_words(forest.categories, walk))
     own_scores = inner.scores
     return replace(
         inner,
@@ -60,6 +61,16 @@ def to_source(pipeline: Pipeline) -> Source:
         takes_infinite=False,
         orders=tuple(walk.orders.get(j) for j in range(n_columns)),
     )
+
+
+def _with_words(categories: Categories, walk: Walk) -> Categories:
+    """The categories with the words that imputers write for a missing value, and those they take for one."""
+
+    def of(known: dict[int, list[Any]]) -> Labels | None:
+        own = [j in known and labels is not None for j, labels in enumerate(categories.labels)]
+        return tuple(tuple(known[j]) if is_own else None for j, is_own in enumerate(own)) if any(own) else None
+
+    return replace(categories, fillers=of(walk.fillers), blanks=of(walk.blanks))
 
 
 def _coded(forest: Forest, features: NDArray[Any]) -> Floats:

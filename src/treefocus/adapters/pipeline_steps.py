@@ -53,6 +53,8 @@ class Walk:
     numeric: set[int] = field(default_factory=set)  # columns that some step reads as numbers
     touched: set[int] = field(default_factory=set)  # columns that some step reads at all
     absent: dict[int, Any] = field(default_factory=dict)  # how a missing category is written, where it is not NaN
+    fillers: dict[int, list[Any]] = field(default_factory=dict)  # what imputers write for a missing category
+    blanks: dict[int, list[Any]] = field(default_factory=dict)  # what imputers take for a missing category
     orders: dict[int, tuple[Any, ...]] = field(
         default_factory=dict
     )  # the categories as an OrdinalEncoder was told them
@@ -112,6 +114,11 @@ class Walk:
                 )
             for track in tracks:
                 self._learn(track.column, [marker])
+                self.blanks.setdefault(track.column, []).append(marker)
+        if step.strategy != "most_frequent":  # which is a category of the table
+            for track, fill in zip(tracks, step.statistics_, strict=True):
+                if not (track.is_encoded or track.is_scaled or is_null(fill)):
+                    self.fillers.setdefault(track.column, []).append(_plain(fill))
         is_kept = [step.keep_empty_features or not is_null(fill) for fill in step.statistics_]
         kept = [track for track, is_there in zip(tracks, is_kept, strict=True) if is_there]
         indicated = (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from treefocus.adapters.source import Source, asked, decoded
-from treefocus.categories import Categories
+from treefocus.categories import NO_CATEGORY, Categories
 from treefocus.errors import UnsupportedModel
 from treefocus.forest import Forest, join_trees
 
@@ -77,7 +77,7 @@ def _columns(model: Any) -> tuple[NDArray[np.int64], list[tuple[Any, ...] | None
     encoder = model._preprocessor.named_transformers_["encoder"]
     for f, known in zip(np.flatnonzero(is_categorical), encoder.categories_, strict=True):
         own = [label for label in known.tolist() if label is not None and label == label]  # None and NaN are missing
-        labels[f] = tuple(own) or ("no category",)
+        labels[f] = tuple(own) or NO_CATEGORY
     return column, labels
 
 

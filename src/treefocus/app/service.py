@@ -20,7 +20,6 @@ from treefocus.coding import Coding, encode, label_of
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import Explanations
-from treefocus.folding import Folding
 from treefocus.forest import Floats
 from treefocus.grid import readable
 from treefocus.schema import Schema
@@ -70,8 +69,8 @@ class Service:
         self._explainers = lru_cache(_EXPLAINERS)(self._built)
         explainer = self.explainer(self.asked)
         self.schema, self.space, self.forest = explainer.schema, explainer.space, explainer.forest
-        self._folding = Folding.of(schema, given)
-        self.rows = rows if self._folding is None else self._folding.table(rows)
+        self._folding = explainer.folding
+        self.rows = explainer.table_of(rows)
         coding = Coding.of(self.forest, self.schema.names)
         self.labels = (None,) * len(self.schema) if coding is None else coding.labels
         self.fingerprint = fingerprint(given)
