@@ -36,8 +36,10 @@ from treefocus import (
     OneOf,
     Range,
     Schema,
+    UnsupportedModel,
     load_model,
 )
+from treefocus.adapters import translate
 from treefocus.constraints import Constraint
 
 Rng = np.random.Generator
@@ -210,9 +212,11 @@ def draw(seed: int) -> Asked:
     classes = (score > score.median()).astype(int)
     if classes.nunique() < 2:
         return draw(seed + 1_000_003)
-    is_by_dtype = bool(rng.random() < 0.5) and name in ("hist", "xgboost", "one-hot pipeline", "ordinal pipeline")
+    is_by_dtype = bool(rng.random() < 0.5) and name not in ("tree", "catboost")
     frame = _framing(columns, is_by_dtype, name)
     model, predict = MODELS[name](frame(data), classes, columns, rng)
+    if name == "lightgbm" and is_by_dtype and not _is_plain(model):
+        return draw(seed + 1_000_003)
     constraints = _constraints(rng, columns, takes_missing)
     distance = str(rng.choice(["manhattan", "euclidean", "l0"]))
     schema = Schema([column.feature(is_by_dtype) for column in columns])
@@ -344,6 +348,14 @@ def _lightgbm(frame: pd.DataFrame, y: pd.Series, columns: list[Column], rng: Rng
         min_data_per_group=3, cat_smooth=1.0,
     ).fit(frame, y)  # fmt: skip
     return model, model.predict
+
+
+def _is_plain(model: Any) -> bool:
+    """Whether a LightGBM model says which of its columns are ordered categories."""
+    try:
+        return translate(model) is not None
+    except UnsupportedModel:
+        return False
 
 
 def _xgboost(frame: pd.DataFrame, y: pd.Series, columns: list[Column], rng: Rng) -> tuple[Any, Predict]:

@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from treefocus import InvalidInput
+from questions import stump
+from treefocus import Explainer, InvalidInput, Schema
+from treefocus.categories import Categories
 from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER
 from treefocus.tables import as_table, read_table
 
@@ -272,3 +274,54 @@ def test_text_in_parquet_is_refused_with_the_column(tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match=rf"^There is no file .*{name}\.$"):
         read_table(tmp_path / name)
+
+
+# Columns of nothing but nulls
+
+
+def _nulls() -> dict[str, Any]:
+    arrow = pa.table({"a": [0.2, 0.3], "b": pa.nulls(2)})
+    frame = pl.DataFrame({"a": [0.2, 0.3], "b": [None, None]})
+    plain = pd.DataFrame({"a": [0.2, 0.3], "b": [None, None]})
+    return {
+        "polars null": frame,
+        "polars text": frame.with_columns(pl.col("b").cast(pl.String)),
+        "arrow": arrow,
+        "pandas object": plain,
+        "pandas text": plain.astype({"b": "string"}),
+        "pandas category": plain.astype({"b": "category"}),
+        "pandas arrow": arrow.to_pandas(types_mapper=pd.ArrowDtype),
+    }
+
+
+@pytest.mark.parametrize("kind", list(_nulls()))
+def test_a_column_of_nulls_is_a_column_of_missing_values(kind: str) -> None:
+    given = _nulls()[kind]
+    table = as_table(given, "X")
+    assert np.isnan(table.values[:, 1]).all()
+    missing_left = stump(feature=[1, -1, -1], default_left=[True, False, False], takes_missing=True)
+    found = Explainer(missing_left, np.array([[0.0, 0.0], [1.0, 1.0]])).explain(given)
+    assert found.has_answer.all()
+    made = as_table(found.counterfactuals, "answers")
+    assert made.values[:, 0].tolist() == [0.2, 0.3]
+    assert (made.values[:, 1] > 0.5).all()
+    stays = Explainer(stump(takes_missing=True), np.array([[0.0, 0.0], [1.0, 1.0]])).explain(given)
+    assert np.isnan(as_table(stays.counterfactuals, "answers").values[:, 1]).all()
+
+
+def test_a_column_of_nulls_may_hold_categories() -> None:
+    categories = Categories.of_sets((None, ("own", "rent")), [[0, 2], None, None])
+    model = stump(
+        0.0, feature=[1, -1, -1], default_left=[True, False, False], takes_missing=True, categories=categories
+    )
+    frame = pl.DataFrame({"a": [0.2, 0.3], "b": [None, None]})
+    found = Explainer(model, scale=None).explain(frame)
+    assert found.counterfactuals["b"].to_list() == ["rent", "rent"]
+
+
+def test_data_without_a_number_in_a_column_are_refused_with_what_to_do() -> None:
+    told = r"got none in b: .* Give rows in which they are known, or leave out data and give scale= and bounds=\.$"
+    frame = pl.DataFrame({"a": [0.2, 0.3], "b": [None, None]})
+    with pytest.raises(InvalidInput, match=told):
+        Explainer(stump(takes_missing=True), frame)
+    assert [feature.kind for feature in Schema.infer(frame).features] == ["continuous", "continuous"]

@@ -294,7 +294,10 @@ class Explainer:
         empty = np.flatnonzero(np.isnan(known).all(axis=0))
         if empty.size:
             names = ", ".join(self.schema.names[j] for j in empty)
-            reject("data", "a table with at least one number in every column", f"none in {names}")
+            raise InvalidInput(
+                f"data must be a table with at least one number in every column, got none in {names}: scale and domain "
+                "come from there. Give rows in which they are known, or leave out data and give scale= and bounds=."
+            )
         return known
 
     @property

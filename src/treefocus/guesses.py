@@ -52,6 +52,8 @@ def _of_series(column: nw.Series[Any]) -> Guess:
         return _of_labels(name, list(native.categories), bool(getattr(native, "ordered", False)))
     if dtype in (nw.String, nw.Object, nw.Categorical):
         return _of_labels(name, _distinct(column.to_list()))
+    if column.null_count() == len(column):  # polars' and Arrow's dtype of a column of nulls
+        return {"name": name, "kind": "continuous"}
     raise InvalidInput(f"Column {name!r} is of dtype {dtype}; a schema knows numbers and categories.")
 
 

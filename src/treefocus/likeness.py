@@ -48,6 +48,8 @@ def pandas_like(native: Any, columns: Sequence[Column]) -> Any:
         if isinstance(own, list):
             dtype = _pandas_holding(dtype, own)
             own = np.array([*own, None], object)[:-1]
+        elif getattr(dtype, "kind", "") not in "biuf":  # it held nothing, and cannot hold numbers
+            dtype = own.dtype
         column = type(native)({name: own}, index=native.index, dtype=own.dtype)[name]
         is_plain_integer = getattr(dtype, "kind", "") in "iub" and isinstance(dtype, np.dtype)
         if is_plain_integer and column.isna().any():
@@ -62,6 +64,7 @@ def frame_like(frame: nw.DataFrame[Any], columns: Sequence[Column]) -> Any:
     made = []
     for column, (name, dtype) in zip(columns, frame.schema.items(), strict=True):
         values = column if isinstance(column, list) else _nullable(column, dtype)
+        dtype = _dtype_of(values) if dtype == nw.Unknown or _is_other(dtype, column) else dtype
         made.append(nw.new_series(name, values, _holding(dtype, values), backend=backend))
     return nw.concat([series.to_frame() for series in made], how="horizontal").to_native()
 
@@ -72,9 +75,21 @@ def _nullable(column: Floats, dtype: Any) -> list[float | None]:
     return [None if np.isnan(value) else kind(value) for value in column.tolist()]
 
 
+def _is_other(dtype: Any, column: Column) -> bool:
+    """Whether a column of that dtype held nothing, and now holds numbers that it cannot."""
+    is_number = dtype.is_numeric() or dtype == nw.Boolean
+    return not isinstance(column, list) and not is_number and not np.isnan(column).all()
+
+
+def _dtype_of(values: Sequence[Any]) -> Any:
+    """A dtype for values of a column whose own says nothing; none where they say nothing either."""
+    known = [value for value in values if not is_null(value)]
+    return None if not known else nw.String() if isinstance(known[0], str) else nw.Float64()
+
+
 def _holding(dtype: Any, column: Sequence[Any]) -> Any:
     """A dtype that can hold the column: an Enum that lacks a category gets it."""
-    if dtype != nw.Enum:
+    if dtype is None or dtype != nw.Enum:
         return dtype
     known = list(dtype.categories)
     added = dict.fromkeys(label for label in column if not is_null(label) and label not in known)

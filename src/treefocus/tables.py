@@ -269,6 +269,9 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: C
             values[:, j] = _codes(frame.get_column(name), own)
             grain[j] = INTEGER
             continue
+        if _is_empty(frame.get_column(name)):
+            values[:, j] = np.nan
+            continue
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             reject(f"{parameter}: column {name!r}", "numeric", f"dtype {dtype}")
         values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
@@ -277,6 +280,12 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: C
         elif str(dtype) in ("Float32", "Float16"):
             grain[j] = FLOAT32
     return Table(values, names, grain, native, labels)
+
+
+def _is_empty(column: nw.Series[Any]) -> bool:
+    """Whether a column holds nothing but nulls, so that its dtype says nothing of its values."""
+    is_number = column.dtype.is_numeric() or column.dtype == nw.Boolean
+    return not is_number and column.null_count() == len(column) and (len(column) > 0 or column.dtype == nw.Unknown)
 
 
 def _codes(column: nw.Series[Any], labels: Sequence[Any]) -> Floats:

@@ -10,6 +10,7 @@ from lightgbm import Booster, LGBMClassifier, LGBMRanker, LGBMRegressor
 from numpy.typing import NDArray
 
 from treefocus.adapters import lightgbm_model
+from treefocus.adapters.lightgbm_categories import columns_of_codes
 from treefocus.adapters.source import Source, asked
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.forest import Floats
@@ -34,16 +35,22 @@ def to_source(model: Any) -> Source:
                 "train it with a named objective."
             )
     classes = model.classes_ if isinstance(model, LGBMClassifier) else None
-    forest = lightgbm_model.read(booster.model_to_string(), classes=classes, source=type(model).__name__)
+    text = booster.model_to_string()
+    forest = lightgbm_model.read(text, classes=classes, source=type(model).__name__)
+    by_code = columns_of_codes(text) if booster.pandas_categorical else []
 
     if forest.feature_names is not None and any("_" in name for name in forest.feature_names):
         forest = replace(forest, feature_names=None)  # LightGBM writes _ for spaces: the table's own names may differ
 
     def written(rows: Floats) -> Floats:
         """The rows as the booster reads them: its own numbers for categories."""
-        if forest.categories is None or booster.pandas_categorical:
+        if forest.categories is None:
             return rows
         given = rows.copy()
+        if booster.pandas_categorical:
+            for f in by_code:  # an unseen category is a missing one there
+                given[given[:, f] == forest.categories.n_labels(f), f] = np.nan
+            return given
         for f, labels in enumerate(forest.categories.labels):
             if labels is not None:
                 known = np.array([*labels, max(labels) + 1, np.nan], np.float64)

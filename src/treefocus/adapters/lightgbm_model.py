@@ -7,15 +7,15 @@ node's missing type says; where zero itself counts as missing see `lightgbm_zero
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus.adapters.lightgbm_categories import codes_left, fields_of, labels_of
 from treefocus.adapters.lightgbm_zero import ZERO, with_zero_as_missing
 from treefocus.adapters.nodes import Nodes, check_sizes
-from treefocus.categories import NO_CATEGORY, Labels
+from treefocus.categories import Labels
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.forest import Forest, join_trees
 
@@ -32,7 +32,7 @@ _OBJECTIVES = ("binary", "multiclass", "multiclassova", *_REGRESSION)
 def read(text: str, *, classes: Any = None, source: str = "LightGBM") -> Forest:
     """The forest of a model file's text."""
     head, *blocks = text.split("\nTree=")
-    header = _fields(head)
+    header = fields_of(head)
     objective, *options = header.get("objective", "").split()
     settings = dict(option.split(":", 1) for option in options if ":" in option)
     _check(objective, options, text)
@@ -41,11 +41,11 @@ def read(text: str, *, classes: Any = None, source: str = "LightGBM") -> Forest:
     if not blocks:
         raise UnsupportedModel("This LightGBM model has no trees; train it for one round or more.")
     blocks[-1] = blocks[-1].split("\nend of trees")[0]
-    trees = [_fields(block) for block in blocks]
+    trees = [fields_of(block) for block in blocks]
     n_outputs = int(header["num_tree_per_iteration"])
     n_features = int(header["max_feature_idx"]) + 1
     check_sizes(n_features, n_outputs, len(trees))
-    labels, are_values = _labels(header, text)
+    labels, are_values = labels_of(header, text)
     nodes = _nodes(trees, n_outputs, labels, are_values)
     n_rounds = len(trees) // n_outputs
     averaged = float(n_rounds) if "average_output" in head.split("\n") else 1.0
@@ -133,17 +133,23 @@ def _nodes(trees: list[dict[str, str]], n_outputs: int, labels: Labels | None, a
     goes_left = np.where(missing == _NO_MISSING, threshold >= 0.0, default_left) & ~is_categorical
     values = np.zeros((start[-1], n_outputs))
     values[leaf_at, tree_of_leaf % n_outputs] = value
+    is_category = np.array([own is not None for own in labels or [None] * (int(feature.max(initial=0)) + 1)])
+    is_code = ~is_categorical & is_category[feature]
     sets: list[Any] | None = None
     if labels is not None:
         sets = [None] * int(start[-1])
         for node, members in zip(inner_at[is_categorical], _sets(trees, kind, written, n_inner), strict=True):
             sets[node] = members
+        sets = _numbered(sets, at_inner(feature, -1), labels, are_values)
+        for i in np.flatnonzero(is_code).tolist():
+            zero_left = bool(default_left[i]) if missing[i] == _ZERO_IS_MISSING else bool(threshold[i] >= 0.0)
+            n_labels = len(labels[int(feature[i])] or ())
+            sets[inner_at[i]] = codes_left(n_labels, float(threshold[i]), zero_left, bool(goes_left[i]))
     nodes = Nodes(
-        at_inner(feature, -1), at_inner(np.where(is_categorical, 0.0, threshold), 0.0),
-        at_inner(placed(left), -1), at_inner(placed(right), -1), at_inner(goes_left, False), values, start,
-        None if sets is None or labels is None else _numbered(sets, at_inner(feature, -1), labels, are_values),
+        at_inner(feature, -1), at_inner(np.where(is_categorical | is_code, 0.0, threshold), 0.0),
+        at_inner(placed(left), -1), at_inner(placed(right), -1), at_inner(goes_left, False), values, start, sets,
     )  # fmt: skip
-    odd = (missing == _ZERO_IS_MISSING) & ~is_categorical & (default_left != (threshold >= ZERO))
+    odd = (missing == _ZERO_IS_MISSING) & ~is_categorical & ~is_code & (default_left != (threshold >= ZERO))
     return with_zero_as_missing(nodes, at_inner(odd, False)) if odd.any() else nodes
 
 
@@ -177,44 +183,6 @@ def _numbered(sets: list[Any], feature: NDArray[np.int64], labels: Labels, are_v
         None if members is None else [number_of[f][own] for own in members.tolist() if own in number_of[f]]
         for members, f in zip(sets, feature.tolist(), strict=True)
     ]
-
-
-def _labels(header: dict[str, str], text: str) -> tuple[Labels | None, bool]:
-    """Labels per column, and whether they are the values themselves: whole numbers, where pandas has not named them."""
-    infos = header["feature_infos"].split(" ")
-    is_categorical = [not info.startswith("[") and info != "none" for info in infos]
-    for index in _setting(text, "categorical_feature").split(","):
-        if index.isdigit() and int(index) < len(infos):
-            is_categorical[int(index)] = True
-    if not any(is_categorical):
-        return None, False
-    last = text.rstrip().rpartition("\n")[2]
-    known = json.loads(last.partition(":")[2]) if last.startswith("pandas_categorical:") else None
-    if not known:
-        each = zip(infos, is_categorical, strict=True)
-        return tuple(_integers(info) if is_one else None for info, is_one in each), True
-    if len(known) != sum(is_categorical):
-        raise UnsupportedModel(
-            "This LightGBM model mixes pandas categories with columns of whole numbers named in categorical_feature; "
-            "make all of them pandas categories and train it again."
-        )
-    names = iter(known)
-    return tuple((tuple(next(names)) or NO_CATEGORY) if is_one else None for is_one in is_categorical), False
-
-
-def _integers(info: str) -> tuple[int, ...]:
-    seen = sorted(int(part) for part in info.split(":")) if info != "none" else []
-    return tuple(part for part in seen if part >= 0) or (0,)
-
-
-def _setting(text: str, name: str) -> str:
-    _, found, rest = text.partition(f"\n[{name}: ")
-    return rest.partition("]")[0] if found else ""
-
-
-def _fields(block: str) -> dict[str, str]:
-    pairs = (line.partition("=") for line in block.split("\n"))
-    return {name: value for name, equals, value in pairs if equals}
 
 
 def _column(trees: list[dict[str, str]], key: str, dtype: Any) -> NDArray[Any]:
