@@ -24,6 +24,7 @@ from treefocus import (
     Increasing,
     InvalidInput,
     Linear,
+    LocalOutlierFactor,
     MayBeMissing,
     Range,
     Status,
@@ -189,3 +190,74 @@ def test_constraints_between_columns_are_named_too() -> None:
     assert "'at most 0 changes'" in why.to_text()
     prices = asked(Together("age", "income"))[0].price_of_constraints()
     assert prices[0].written == "age and income together"
+
+
+# ---- where answers have to be like the data
+
+BAND = pd.DataFrame({"age": np.repeat(np.linspace(20.0, 60.0, 41), 2), "income": np.repeat(np.linspace(0, 100, 41), 2)})
+BAND["income"] += np.tile([-0.4, 0.4], 41)
+
+
+def banded(*constraints: Constraint) -> Any:
+    """Age and income go together in the data, and an answer that parts them is strange."""
+    forest = stump(39.5, feature_names=("age", "income"))
+    measure = LocalOutlierFactor(limit=3.0)
+    explainer = Explainer(forest, BAND, constraints=constraints, distance="manhattan", plausibility=measure)
+    return explainer.explain(DATA[:1], target="yes")[0]
+
+
+def test_what_stands_in_the_way_of_a_plausible_answer_is_named() -> None:
+    one = banded(Fixed("income"))
+    assert one.status is Status.NOT_FOUND  # there are answers, but none like the data
+    why = one.why_not()
+    assert why.constraints == (Fixed("income"),)
+    assert not why.is_proven  # without the constraint there is one; with it, nobody proved that there is none
+    assert why.explanation is not None
+    assert why.explanation.plausibility.local_outlier_factor <= 3.0
+    assert "'income fixed'" in why.to_text()
+
+
+def test_that_nothing_plausible_is_there_is_not_proven() -> None:
+    one = banded(Fixed("income"), Range("age", 39.6, 39.7))
+    why = one.why_not()
+    assert not why.is_proven
+    nowhere = Explainer(
+        stump(39.5, feature_names=("age", "income")), BAND, plausibility=LocalOutlierFactor(limit=1e-6),
+        constraints=[Fixed("income")],
+    ).explain(DATA[:1], target="yes")[0]  # fmt: skip
+    why = nowhere.why_not()
+    assert why.constraints is None
+    assert not why.is_proven
+    assert why.to_text() == "Even without any constraint, no change within the bounds was found."
+    (price,) = nowhere.price_of_constraints()
+    assert price.distance is None
+    assert not price.is_proven
+    assert price.to_text() == ("Without 'income fixed' alone, no change that gets the wanted answer was found either.")
+    for language in ("de", "fr"):
+        assert "income fixed" in price.to_text(language)
+
+
+def test_without_any_answer_at_all_the_proof_stays_a_proof() -> None:
+    one = banded(Fixed("age"))
+    assert one.status is Status.INFEASIBLE
+    why = one.why_not()
+    assert why.constraints == (Fixed("age"),)
+    assert why.is_proven
+
+
+def test_prices_are_of_plausible_answers() -> None:
+    one = banded(Fixed("income"))
+    (price,) = one.price_of_constraints()
+    assert price.saving == np.inf
+    again = banded()
+    assert price.distance is not None
+    assert price.distance >= again.lower_bound
+    assert not price.is_proven or again.status is Status.OPTIMAL
+    plain = asked(Fixed("income"))[0]
+    assert plain.distance is not None
+    assert price.distance > plain.distance  # which is what a search without the limit finds
+
+
+def test_round_numbers_are_like_the_data_too() -> None:
+    one = banded()
+    assert one.rounded(1, extra=5.0).plausibility.local_outlier_factor <= 3.0

@@ -119,18 +119,21 @@ def test_any_probability_has_its_first_score_at_once(at_least: float, dtype: str
         leaf_value=[[-1.0], [1.0]], base_score=[0.0], link="sigmoid", decision="above", classes=["no", "yes"],
         score_dtype=dtype,
     )  # fmt: skip
-    asked, answer = put(Probability("yes", at_least), forest, 1)
-    assert answer.tolist() == [YES]
-    assert shown(forest, np.array([[asked.cut]]))[0, 0] >= at_least
-    if dtype == "float64":
-        assert shown(forest, np.array([[asked.cut - 1e-6]]))[0, 0] <= at_least
+    asked = put(Probability("yes", at_least), forest, 1)
+    assert asked.target.tolist() == [YES]
+    cut = asked.forest.cut
+    assert shown(forest, np.array([[cut]]))[0, 0] >= at_least
+    assert shown(forest, np.array([[np.nextafter(cut, -np.inf)]]))[0, 0] < at_least
+    assert asked.slack is not None
+    assert dict(asked.slack.loose)["cut"] <= cut
+    assert asked.slack.strict is None or dict(asked.slack.strict)["cut"] >= cut
 
 
 @pytest.mark.parametrize("link", ["exp", "sigmoid"])
 @pytest.mark.parametrize(("low", "high"), [(5e-324, 0.1), (1e-320, 0.5), (0.3, 1 - 2.0**-53), (0.999999939, 1.0)])
 def test_any_interval_has_its_scores_at_once(link: str, low: float, high: float) -> None:
     forest = stump(leaf_value=[[-1.0], [1.0]], base_score=[0.0], link=link, decision="value", classes=[])
-    asked, _ = put(Interval(low, high), forest, 1)
+    asked = put(Interval(low, high), forest, 1).forest
     ends = shown(forest, np.array([[asked.cut], [asked.cut_high]]))[:, 0]
     assert (ends >= low).all()
     assert (ends <= high).all()

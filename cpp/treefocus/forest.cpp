@@ -130,12 +130,28 @@ std::int32_t Forest::decide(const double* scores) const {
     }
 }
 
+namespace {
+
+// A softmax as libraries take it that add scores up in this type: shares in it, their sum in double.
+template <class Number>
+double share(const double* scores, std::int32_t n, std::int32_t own) {
+    const Number top = static_cast<Number>(*std::max_element(scores, scores + n));
+    const auto grown = [&](std::int32_t k) { return std::exp(static_cast<Number>(static_cast<Number>(scores[k]) - top)); };
+    double sum = 0.0;
+    for (std::int32_t k = 0; k < n; ++k) sum += static_cast<double>(grown(k));
+    return static_cast<double>(grown(own) / static_cast<Number>(sum));
+}
+
+}  // namespace
+
 double Forest::likelihood(const double* scores) const {
     if (link != Link::softmax) return scores[favoured];
-    const double top = *std::max_element(scores, scores + n_outputs);
-    double sum = 0.0;
-    for (std::int32_t k = 0; k < n_outputs; ++k) sum += std::exp(scores[k] - top);
-    return std::exp(scores[favoured] - top) / sum;
+    return has_float32_sum ? share<float>(scores, n_outputs, favoured) : share<double>(scores, n_outputs, favoured);
+}
+
+double Forest::likelihood_error() const {
+    const double unit = has_float32_sum ? 6.0e-8 : 1.2e-16;
+    return 4.0 * unit * (n_outputs + 4.0 + std::abs(std::log(cut)));
 }
 
 }  // namespace treefocus

@@ -101,6 +101,9 @@ struct Forest {
     // The probability that Decision::likely asks for.
     double likelihood(const double* scores) const;
 
+    // How far, as a share of it, a softmax near `cut` can be off by the rounding of its exponents, powers and sum.
+    double likelihood_error() const;
+
 private:
     void list_users();
     void number_slots();

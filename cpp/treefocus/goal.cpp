@@ -67,7 +67,8 @@ void Goals::ask_one_score(const Forest& forest) {
 }
 
 // A probability that is a score is one test. A softmax share of at least p leaves no other more than 1 - p, and below p it
-// leaves some other at least its part of 1 - p: tests that no answer fails, and the model itself decides.
+// leaves some other at least its part of 1 - p: tests that no answer fails, and the model itself decides. Near 1 the last
+// digit of p is worth much in log(p / (1 - p)), so that p is taken as far off as rounding can bring it.
 void Goals::ask_probability(const Forest& forest) {
     const std::int32_t n = forest.n_outputs, own = forest.favoured;
     std::vector<double> weight(n, 0.0);
@@ -85,11 +86,15 @@ void Goals::ask_probability(const Forest& forest) {
         add(0, -1.0, forest.cut, true);
         return;
     }
+    const double error = forest.likelihood_error();
+    const auto odds = [](double p) { return p / std::max(1.0 - p, 1e-300); };
+    const double least = std::log(odds(forest.cut * (1.0 - error)));
+    const double most = std::log((n - 1) * odds(forest.cut * (1.0 + error)));
     for (std::int32_t other = 0; other < n; ++other) {
         if (other == own) continue;
         weight[other] = -1.0;
-        add(1, 1.0, std::log(forest.cut / (1.0 - forest.cut)), false);
-        add(0, -1.0, std::log(forest.cut * (n - 1) / (1.0 - forest.cut)), true);
+        add(1, 1.0, least, false);
+        add(0, -1.0, most, true);
         weight[other] = 0.0;
     }
 }

@@ -111,6 +111,8 @@ class Explanation:
     @cached_property
     def problem(self) -> Problem:
         """The question it answers, of this row alone."""
+        if self.batch is None and self.question is not None:
+            return self.question.of_row(self.position).problem()
         return summaries.known(self.batch).subset(np.array([self.position]))
 
     @property
@@ -176,7 +178,8 @@ class Explanation:
         if self.counterfactual is None or self.question is None:
             summaries.known(self.batch)
             return self
-        point = rounded_point(self.problem, self.counterfactual, digits, extra)
+        measure = self.question.plausibility
+        point = rounded_point(self.problem, self.counterfactual, digits, extra, measure)
         distance = self.problem.distance_to(point[None])
         found = Outcome(point[None], distance, np.minimum(distance, self.lower_bound), _graded(self, distance))
         made = self.under(self.question.of_row(self.position), replace(found, limits=self.limits))
@@ -273,7 +276,8 @@ class Explanation:
         if self.status is Status.INVALID:
             raise InvalidInput(f"Row {self.label!r} has nothing to certify: {self.reason}.")
         point, bound = self.counterfactual, self.lower_bound
-        return certify(self.problem, point, self.distance, bound, self.status, self.limits)
+        target = None if self.question is None else self.question.of_row(self.position).target
+        return certify(self.problem, point, self.distance, bound, self.status, self.limits, target)
 
     def answered(self) -> tuple[Any, ...] | None:
         """The counterfactual with categories as they are written; None where there is none."""

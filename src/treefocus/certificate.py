@@ -40,7 +40,7 @@ from treefocus.problem import Problem
 from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED
 from treefocus.search.base import Incumbent, Limits, Run, Status
 from treefocus.search.exact import Exact
-from treefocus.targets import variant
+from treefocus.targets import Interval, Probability, Score, Slack, put, variant
 from treefocus.words import with_words, words_added
 
 FORMAT = "treefocus-certificate-3"
@@ -95,8 +95,9 @@ def certify(
     lower_bound: float,
     status: Status,
     limits: Limits | None = None,
+    target: Any = None,
 ) -> dict[str, Any]:
-    """The certificate of a problem of one row."""
+    """The certificate of a problem of one row; `target` as the user put it, where it is no class."""
     from importlib.metadata import version  # slow to import, and seldom needed
 
     batch = problem.batch
@@ -104,7 +105,7 @@ def certify(
         "format": FORMAT,
         "version": version("treefocus"),
         "forest": fingerprint(problem.model),
-        "question": _question_record(problem),
+        "question": _question_record(problem, target),
         "row": _numbers(batch.rows[0]),
         "low": _numbers(batch.low[0]),
         "high": _numbers(batch.high[0]),
@@ -239,11 +240,11 @@ def _check_forest(certificate: dict[str, Any], forest: Forest) -> Check:
 def _check_row(problem: Problem, forest: Forest) -> Check:
     """What the model says of the row, in the terms of the question."""
     said = int(kernels.predict(problem.forest, problem.batch.rows)[0])
-    if _question_record(problem).keys() - {"missing_is_choice"}:
-        told = f"the row is {'' if said else 'not '}where the question leads"
-    else:
-        told = f"the model predicts {forest.classes[said]!s} for the row"
-    return Check(told, said == problem.batch.origin[0])
+    if not _is_other(problem.forest, forest):
+        return Check(f"the model predicts {forest.classes[said]!s} for the row", said == problem.batch.origin[0])
+    forms = [form for form in (problem, problem.loosened(), problem.tightened()) if form is not None]
+    fits = any(kernels.predict(form.forest, form.batch.rows)[0] == problem.batch.origin[0] for form in forms)
+    return Check(f"the row is {'' if problem.batch.origin[0] else 'not '}where the question leads", fits)
 
 
 def _check_status(claim: _Claim) -> Check:
@@ -255,11 +256,10 @@ def _check_status(claim: _Claim) -> Check:
 
 
 def _check_point(problem: Problem, point: Floats, claimed: float, bound: float, status: Status) -> list[Check]:
-    flips = bool(problem.batch.is_flipped(kernels.predict(problem.forest, point))[0])
     obeys = bool(problem.obeys(point)[0])
     measured = float(problem.distance_to(point)[0])
     checks = [
-        Check("the model gives the wanted answer for the point", flips),
+        _check_answer(problem, point),
         Check("the point obeys every constraint", obeys),
         Check(f"its distance is {claimed:.9g}", bool(np.isclose(measured, claimed, rtol=_TOLERANCE, atol=1e-12))),
         Check(f"the claimed bound {bound:.9g} is not above it", bound <= claimed * (1 + _TOLERANCE) + 1e-12),
@@ -267,6 +267,20 @@ def _check_point(problem: Problem, point: Floats, claimed: float, bound: float, 
     if status is Status.OPTIMAL:
         checks.append(Check("an optimum's bound is its distance", bound >= claimed * (1 - 1e-8) - 1e-10))
     return checks
+
+
+def _check_answer(problem: Problem, point: Floats) -> Check:
+    """Whether the model gives the wanted answer, as far as can be told without the model itself."""
+    told, sure = "the model gives the wanted answer for the point", problem.sure()
+    if sure is not None and _flips(sure, point):
+        return Check(told, holds=True)
+    if _flips(problem.loosened(), point):
+        return Check(f"{told}: to the last digits, which only its own library can tell", holds=False, is_checked=False)
+    return Check(told, holds=False)
+
+
+def _flips(problem: Problem, point: Floats) -> bool:
+    return bool(problem.batch.is_flipped(kernels.predict(problem.forest, point))[0])
 
 
 def _not_proven(claim: _Claim) -> Check:
@@ -277,6 +291,7 @@ def _prove_again(problem: Problem, claim: _Claim, limit: float | None) -> Check:
     """Search from the certified point, or from nothing, and compare what is proven with what is claimed."""
     if not problem.has_box[0]:
         return Check("proven again: there is no answer, for a column has no value", claim.status is Status.INFEASIBLE)
+    problem = problem.loosened()
     incumbent = Incumbent(problem)
     if claim.point is not None:
         incumbent.offer(claim.point[None, :])
@@ -294,24 +309,53 @@ def _prove_again(problem: Problem, claim: _Claim, limit: float | None) -> Check:
     return Check(f"proven again: {claim.words}{so_far}", holds=True)
 
 
-def _question_record(problem: Problem) -> dict[str, Any]:
-    """What the forest that decides has other than the model's own."""
+_ASKED = ("decision", "cut", "cut_high", "favoured", "link", "divisor")  # fields in which a question changes a forest
+
+
+def _is_other(asked: Forest, model: Forest) -> bool:
+    """Whether the question is another than the model's own classes."""
+    return any(getattr(asked, name) != getattr(model, name) for name in _ASKED)
+
+
+def _question_record(problem: Problem, target: Any) -> dict[str, Any]:
+    """What is asked for, where it is no class, and what else the forest that decides has other than the model's own."""
     asked, model = problem.forest, problem.model
-    names = ("decision", "cut", "cut_high", "favoured")
-    record = {name: getattr(asked, name) for name in names if getattr(asked, name) != getattr(model, name)}
+    record: dict[str, Any] = {}
+    if isinstance(target, Probability):
+        number = model.classes.tolist().index(target.label.item() if hasattr(target.label, "item") else target.label)
+        label = {"class": number, "label": str(target.label)}
+        record["target"] = {"kind": "Probability", **label, "at_least": float(target.at_least)}
+    elif isinstance(target, Interval):
+        ends = {"low": _number(target.low), "high": _number(target.high)}
+        record["target"] = {"kind": type(target).__name__, **ends}
+    else:
+        record |= {name: getattr(asked, name) for name in _ASKED if getattr(asked, name) != getattr(model, name)}
     if asked.missing_is_choice is not None:
         record["missing_is_choice"] = asked.missing_is_choice.tolist()
     return record
 
 
-def _question(record: dict[str, Any], forest: Forest) -> Forest:
-    names = ("decision", "cut", "cut_high", "favoured")
-    changes: dict[str, Any] = {name: record[name] for name in names if name in record}
+def _question(record: dict[str, Any], forest: Forest) -> tuple[Forest, Slack | None]:
+    """The forest that decides, and how far it may be from the library's own numbers."""
+    changes: dict[str, Any] = {name: record[name] for name in _ASKED if name in record}
+    slack = None
+    if "target" in record:
+        asked = put(_target(record["target"], forest), forest, 1)
+        forest, slack = asked.forest, asked.slack
     if "decision" in changes or "cut" in changes:
         changes["classes"] = np.array([False, True])
     if "missing_is_choice" in record:
         changes["missing_is_choice"] = np.array(record["missing_is_choice"], bool)
-    return variant(forest, **changes)
+    return variant(forest, **changes), slack
+
+
+def _target(record: dict[str, Any], forest: Forest) -> Probability | Interval:
+    if record["kind"] == "Probability":
+        if not 0 <= int(record["class"]) < forest.n_classes:
+            reject("The certificate's class", f"from 0 to {forest.n_classes - 1}", record["class"])
+        return Probability(forest.classes.tolist()[int(record["class"])], float(record["at_least"]))
+    kind = Score if record["kind"] == "Score" else Interval
+    return kind(float(record["low"]), float(record["high"]))
 
 
 def _choices_record(choices: Choices) -> dict[str, Any]:
@@ -351,9 +395,10 @@ def _problem(record: dict[str, Any], forest: Forest) -> Problem:
         rules=Rules.from_record(record["rules"]),
     )
     _check_columns(batch, forest.n_features)
-    asked = _question(record["question"], with_cuts(forest, batch.rules))
+    asked, slack = _question(record["question"], with_cuts(forest, batch.rules))
     _check_cells(batch, asked)
-    return Problem(asked, batch, _distance(record["distance_function"], forest.n_features), model=forest)
+    distance = _distance(record["distance_function"], forest.n_features)
+    return Problem(asked, batch, distance, model=forest, slack=slack)
 
 
 def _check_columns(batch: Batch, n: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treefocus import kernels
+from treefocus import kernels, summaries
 from treefocus.adapters import translate
 from treefocus.adapters.trust import trusted
 from treefocus.allowed import dry_run, with_domains
@@ -22,20 +22,22 @@ from treefocus.constraint_text import as_constraints
 from treefocus.constraints import Constraint
 from treefocus.distances import Distance, as_distance, weighted
 from treefocus.errors import InvalidInput, reject
-from treefocus.explanation import Explanations
+from treefocus.explanation import Explanations, joined, timed
 from treefocus.folding import FoldedTable, Folding
 from treefocus.forest import Bools, Floats, Ints
 from treefocus.grid import readable
 from treefocus.plausibility import IsolationScore, LocalOutlierFactor, Measure
 from treefocus.problem import Problem, Space
-from treefocus.question import Question
+from treefocus.question import Group, Question
 from treefocus.rounding import shortest_in_cell
 from treefocus.schema import INTEGER, Schema, fitted_to, schema_of
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
 from treefocus.search.base import Interruption, solved
+from treefocus.search.confirmed import Confirm, Confirmed, sure
 from treefocus.search.plausible import Plausible
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
 from treefocus.tables import Table, as_table
+from treefocus.targets import Interval, Probability, Score
 from treefocus.told import told_of
 from treefocus.words import held_words, widened
 
@@ -76,6 +78,7 @@ class Explainer:
         self._coding = Coding.of(source.forest, columns)
         source = source if self._folding is None else self._folding.source(source)
         self.forest, self._own_predict, self._own_scores = source.forest, source.predict, source.scores
+        self._own_probabilities = source.probabilities
         n_features = self.forest.n_features
         self.constraints = as_constraints(constraints)
         table = None if given is None else self._table(given, "data")
@@ -116,11 +119,12 @@ class Explainer:
     ) -> Explanations:
         """Explain every row of X: pandas, polars or NumPy, the same comes back.
 
-        target: None for any other class, a class, or one a row. strategy: a name or an object such as Focus(sigma=5).
-        time_limit: seconds a row. progress: True for a bar, or a function that hears how many rows are done.
-        n: how many ways out to look for, a row; each does without a feature that an earlier one needs (`ways`).
-        on_interrupt: when Ctrl-C has stopped the search, "raise" KeyboardInterrupt, or "return" what was found by then,
-        with a warning; rows that the search did not reach have no answer, or no proof.
+        target: None for any other class, a class, a `Probability` or an `Interval`, or a list with one a row.
+        strategy: a name or an object such as Focus(sigma=5). time_limit: seconds a row. progress: True for a bar, or a
+        function that hears how many rows are done. n: how many ways out to look for, a row; each does without a feature
+        that an earlier one needs (`ways`). on_interrupt: when Ctrl-C has stopped the search, "raise" KeyboardInterrupt,
+        or "return" what was found by then, with a warning; rows that the search did not reach have no answer, or no
+        proof.
         """
         began = time.perf_counter()
         chosen = as_strategy(strategy)
@@ -134,25 +138,34 @@ class Explainer:
         if on_interrupt not in ("raise", "return"):
             reject("on_interrupt", "'raise' or 'return'", repr(on_interrupt))
         interruption = Interruption() if on_interrupt == "return" else None
-        question = self._question(table, target)
-        problem, outcome, reasons = self._settle(table, question)
+        groups = self._question(table, target).groups()
+        pieces, n_before = [], 0
+        with _bar(progress, len(table.values)) as report:
+            for group in groups:
+                run = Run(seed, n_jobs, time_limit, report, interruption).behind(n_before)
+                pieces.append(self._explained(table, group, chosen, run, int(n)))
+                n_before += len(group.rows)
+        if interruption is not None and interruption.has_come:
+            warnings.warn("The search was interrupted; rows it did not reach have no answer or no proof.", stacklevel=2)
+        whole = pieces[0] if len(pieces) == 1 else joined(pieces, groups, len(table.values))
+        return timed(whole, time.perf_counter() - began)
+
+    def _explained(self, table: Table, group: Group, strategy: Strategy, run: Run, n: int) -> Explanations:
+        """The answers to rows that are asked the same."""
+        question, problem = group.question, group.question.problem()
+        confirm = self._confirming(question.target)
+        outcome, reasons = self._settle(table, group, problem, confirm)
         is_open = np.flatnonzero(outcome.status == Status.NOT_FOUND)
         others = [without_answers(outcome) for _ in range(n - 1)]
         if is_open.size:
-            part = problem.subset(is_open)
-            with _bar(progress, is_open.size) as report:
-                run = Run(seed, n_jobs, time_limit, report, interruption)
-                found = solved(chosen, part, run)
+            part, chosen = problem.subset(is_open), Confirmed(strategy, confirm)
+            found = solved(chosen, part, run)
             ways = [found, *(Outcome.of_points(part, np.full_like(found.points, np.nan)) for _ in range(n - 1))]
             with run.kept():
-                ways = ways_out(part, found, chosen, run, int(n)) if n > 1 else ways
+                ways = ways_out(part, found, chosen, run, n) if n > 1 else ways
             outcome, *others = (one.replaced(is_open, way) for one, way in zip((outcome, *others), ways, strict=True))
-        if interruption is not None and interruption.has_come:
-            warnings.warn("The search was interrupted; rows it did not reach have no answer or no proof.", stacklevel=2)
-        seconds = time.perf_counter() - began
-        given = table, question, problem, seconds
-        further = [self._explanations(*given, one, _no_other(one, reasons)) for one in others]
-        return replace(self._explanations(*given, outcome, reasons), others=tuple(further))
+        further = [self._explanations(table, question, problem, one, _no_other(one, reasons)) for one in others]
+        return replace(self._explanations(table, question, problem, outcome, reasons), others=tuple(further))
 
     def _table(self, rows: Any, parameter: str) -> Table:
         """The rows, one-hot groups folded."""
@@ -190,17 +203,17 @@ class Explainer:
             grain=grain,
             target=target,
             examples=self._examples,
+            plausibility=self.plausibility,
             orders=self._orders if self._has_data else _first_known(len(grain), self._orders, table.orders),
         )
 
-    def _settle(self, table: Table, question: Question) -> tuple[Problem, Outcome, dict[int, str]]:
-        """The problem, and the rows that need no search: unreadable, already there, or without an allowed value."""
-        values = table.values
+    def _settle(self, table: Table, group: Group, problem: Problem, confirm: Confirm) -> tuple[Outcome, dict[int, str]]:
+        """The rows that need no search, and why: unreadable, already there, or without an allowed value."""
+        values = table.values[group.rows]
         is_read = readable(self.forest, values)
         is_readable = np.asarray(is_read.all(axis=1))
-        problem = question.problem()
         outcome = Outcome.of_points(problem, np.full_like(values, np.nan))
-        already = (problem.batch.target == problem.batch.origin) & problem.is_valid(problem.batch.rows) & is_readable
+        already = _is_there(problem, confirm) & is_readable
         outcome.points[already] = problem.batch.rows[already]
         outcome.distance[already] = 0.0
         outcome.status[already] = Status.OPTIMAL
@@ -213,32 +226,53 @@ class Explainer:
             columns = [names[j] for j in np.flatnonzero(~problem.has_value[i])]
             reasons[int(i)] = f"the constraints and bounds together allow no value of {', '.join(columns)}"
         for i in np.flatnonzero(~is_readable):
-            columns = [f"{names[j]} = {_written(table, int(i), int(j))}" for j in np.flatnonzero(~is_read[i])]
+            row = int(group.rows[i])
+            columns = [f"{names[j]} = {_written(table, row, int(j))}" for j in np.flatnonzero(~is_read[i])]
             reasons[int(i)] = f"the model cannot read {', '.join(columns)}"
-        return problem, outcome, reasons
+        return outcome, reasons
 
-    def _check_on_model(self, problem: Problem, outcome: Outcome, reasons: dict[int, str]) -> None:
+    def _confirming(self, target: Any) -> Confirm:
+        """What confirms answers: the source model's own number where it is at hand, else what is sure without it."""
+        own = self._own_answer(target)
+        if own is None:
+            return sure
+        return lambda problem, points: problem.obeys(points) & own(points)
+
+    def _own_answer(self, target: Any) -> Callable[[Floats], Bools] | None:
+        """Whether the source model's own numbers are what is asked for; None for classes, and without the model."""
+        if isinstance(target, tuple) and self.forest.decision == "value":
+            target = Interval(*target)
+        if isinstance(target, Probability):
+            own, least = self._own_probabilities, float(target.at_least)
+            label = target.label.item() if isinstance(target.label, np.generic) else target.label
+            column = summaries.class_index(self.forest, label)
+            return None if own is None else lambda points: own(points)[:, column].astype(np.float64) >= least
+        if isinstance(target, Interval):
+            asked = self._own_scores if isinstance(target, Score) else self._own_predict
+            return None if asked is None else lambda points: _lies_in(target, asked(points))
+        return None
+
+    def _check_on_model(self, question: Question, problem: Problem, outcome: Outcome, reasons: dict[int, str]) -> None:
         """Ask the source model itself, where it is at hand; a row on which it disagrees is not returned."""
         answered = np.flatnonzero(outcome.has_answer)
         if self._own_predict is None or not answered.size:
             return
-        part = problem.batch.subset(answered)
-        predicted = self._decided(problem, outcome.points[answered])
-        wrong = answered[~part.is_flipped(predicted)]
+        own, points = self._own_answer(question.target), outcome.points[answered]
+        if own is not None:
+            is_answer = own(points)
+        else:
+            is_answer = problem.batch.subset(answered).is_flipped(self._decided(problem, points))
+        wrong = answered[~is_answer]
         outcome.points[wrong], outcome.distance[wrong], outcome.lower_bound[wrong] = np.nan, np.nan, 0.0
         outcome.status[wrong] = Status.NOT_FOUND
         reasons.update(dict.fromkeys(wrong.tolist(), "a change was found, but the model itself does not confirm it"))
 
     def _decided(self, problem: Problem, points: Floats) -> Ints:
-        """(n_rows,) what comes out of the question by the source model's own answers."""
+        """(n_rows,) the class by the source model's own answers."""
         is_of_classes = problem.forest.decision == self.forest.decision and problem.forest.cut == self.forest.cut
-        if self._own_predict is None or (self._own_scores is None and not is_of_classes):
+        if self._own_predict is None or not is_of_classes:
             return kernels.predict(problem.forest, points)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # names or no names: the model was fitted, it is only asked
-            if not is_of_classes and self._own_scores is not None:
-                return kernels.decide(problem.forest, self._own_scores(points).astype(np.float64))
-            said = self._own_predict(points)
+        said = self._own_predict(points)
         position = {label: index for index, label in enumerate(self.forest.classes.tolist())}
         return np.array([position[label] for label in said.tolist()], np.int32)
 
@@ -247,11 +281,10 @@ class Explainer:
         table: Table,
         question: Question,
         problem: Problem,
-        seconds: float,
         outcome: Outcome,
         reasons: dict[int, str],
     ) -> Explanations:
-        self._check_on_model(problem, outcome, reasons)
+        self._check_on_model(question, problem, outcome, reasons)
         told = told_of(self.forest, question.target)
         return Explanations(
             table=table,
@@ -265,7 +298,7 @@ class Explainer:
             reasons=_sentences(outcome, reasons),
             distance_name=self.distance_name,
             problem=problem,
-            seconds=seconds,
+            seconds=0.0,
             question=question,
             is_value=told.is_value,
             favoured=told.favoured,
@@ -323,7 +356,7 @@ class Explainer:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled and copied: arrays and words. The source model stays behind."""
-        return self.__dict__ | {"_own_predict": None, "_own_scores": None}
+        return self.__dict__ | {"_own_predict": None, "_own_scores": None, "_own_probabilities": None}
 
     def __repr__(self) -> str:
         return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"
@@ -367,6 +400,24 @@ def _checked(table: Table, parameter: str, n_features: int, wanted: tuple[str, .
     if names != wanted:
         raise InvalidInput(f"{parameter} has the model's columns in another order; use {parameter}[{list(wanted)}].")
     return table
+
+
+def _is_there(problem: Problem, confirm: Confirm) -> Bools:
+    """(n_rows,) whether each row is an answer as it is."""
+    rows = problem.batch.rows
+    if problem.slack is None:
+        return np.asarray((problem.batch.target == problem.batch.origin) & problem.is_valid(rows))
+    is_there = problem.loosened().is_valid(rows)
+    near = np.flatnonzero(is_there)
+    if near.size:
+        is_there[near] = confirm(problem.subset(near), rows[near])
+    return is_there
+
+
+def _lies_in(interval: Interval, values: Any) -> Bools:
+    """(n_rows,) whether each of the model's own numbers lies in the interval."""
+    own = np.asarray(values, np.float64).reshape(len(values), -1)[:, 0]
+    return np.asarray((own >= interval.low) & (own <= interval.high))
 
 
 def _sentences(outcome: Outcome, reasons: dict[int, str]) -> tuple[str, ...]:

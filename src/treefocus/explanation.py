@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treefocus import interchange, summaries
 from treefocus.answer import (
@@ -29,7 +30,7 @@ from treefocus.forest import Bools, Floats
 from treefocus.frames import frame_like
 from treefocus.interchange import FORMAT
 from treefocus.problem import Problem
-from treefocus.question import Question
+from treefocus.question import Group, Question
 from treefocus.render import html, plot
 from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
@@ -65,6 +66,8 @@ class Explanations:
     is_value: bool = False  # the answers are predicted numbers, not classes
     favoured: Any = None  # the class whose probability was asked for
     likelihood: Floats | None = None  # (n_rows, 2) its probability before and after, NaN where none
+    favoured_of: tuple[Any, ...] | None = None  # the same, one a row, where they differ
+    groups: tuple[Group, ...] = ()  # the questions, where rows were asked different ones
 
     def __len__(self) -> int:
         return len(self.points)
@@ -85,6 +88,7 @@ class Explanations:
             raise IndexError(f"There are {len(self)} explanations, no number {i}.")
         i = i % len(self)
         has_answer = self.status[i].has_answer
+        question, position = self._asked_of(i)
         changes = changes_of(self.schema, self.table, i, self.points[i], self.shown[i], self.parts[i])
         return Explanation(
             label=plain(self.labels[i]),
@@ -100,18 +104,33 @@ class Explanations:
             distance_name=self.distance_name,
             schema=self.schema,
             batch=self.problem,
-            position=i,
+            position=position,
             limits=self.found.limits,
-            question=self.question,
+            question=question,
             others=tuple(other[i] for other in self.others),
             cells=() if self.table.labels is None else self.table.row(i),
             labels=self.table.labels,
             is_value=self.is_value,
-            favoured=self.favoured,
+            favoured=self.favoured if self.favoured_of is None else self.favoured_of[i],
             likelihood=self._likelihood(i),
             table=self.table,
             place=i,
         )
+
+    def _asked_of(self, i: int) -> tuple[Question | None, int]:
+        """The question that row i was asked, and its place in it."""
+        if not self.groups:
+            return self.question, i
+        group, place = self._places[i]
+        return self.groups[group].question, int(place)
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """(n_rows, 2) the group of each row, and its place there."""
+        places = np.empty((len(self), 2), np.intp)
+        for number, group in enumerate(self.groups):
+            places[group.rows, 0], places[group.rows, 1] = number, np.arange(len(group.rows))
+        return places
 
     def _likelihood(self, i: int) -> tuple[float, float | None] | None:
         if self.likelihood is None or self.predicted[i] is None:
@@ -217,7 +236,7 @@ class Explanations:
         rows = [one.to_dict() for one in self]
         grain = self.table.grain.tolist()
         record = interchange.batch_record(self.schema, grain, self.distance_name, self.seconds, rows)
-        record |= interchange.answers_record(self.table.labels, self.is_value, self.favoured)
+        record |= interchange.answers_record(self.table.labels, self.is_value, self.favoured, self.favoured_of)
         result = json.dumps(record, ensure_ascii=False, allow_nan=False)
         if not result.isascii() and _LONE.search(result):  # half a letter, which no file can hold
             result = json.dumps(record, allow_nan=False)
@@ -268,13 +287,14 @@ class Explanations:
 
     def probabilities(self) -> Floats:
         """(n_rows,) the model's probability, before any change, of what each row would become; NaN where no answer."""
-        problem = summaries.known(self.problem)
+        model = self.groups[0].question.forest if self.groups else summaries.known(self.problem).model
         answered = np.flatnonzero(self.has_answer)
         result = np.full(len(self), np.nan)
         if answered.size:
-            every = summaries.probabilities(problem.model, problem.batch.rows[answered])
-            told = [self.outcome[i] if self.favoured is None else self.favoured for i in answered]
-            reached = [summaries.class_index(problem.model, plain(label)) for label in told]
+            every = summaries.probabilities(model, self.table.values[answered])
+            asked: Any = self.favoured_of if self.favoured is None else [self.favoured] * len(self)
+            told = self.outcome if asked is None else asked
+            reached = [summaries.class_index(model, plain(told[i])) for i in answered]
             result[answered] = every[np.arange(len(answered)), reached]
         return result
 
@@ -338,6 +358,50 @@ class Explanations:
         counts = ", ".join(f"{count} {name}" for name, count in self._counts().items())
         size = "1 row" if len(self) == 1 else f"{len(self)} rows"
         return f"Explanations({size}{': ' if counts else ''}{counts})"
+
+
+def timed(found: Explanations, seconds: float) -> Explanations:
+    """The same, with how long it took."""
+    return replace(found, seconds=seconds, others=tuple(timed(other, seconds) for other in found.others))
+
+
+def joined(pieces: Sequence[Explanations], groups: tuple[Group, ...], n_rows: int) -> Explanations:
+    """One batch of the answers to its groups, whose rows were asked different questions."""
+    first = pieces[0]
+
+    def scattered(of_group: Sequence[Any]) -> Any:
+        """(n_rows, ...) every group's lines where they belong."""
+        whole = np.empty((n_rows, *of_group[0].shape[1:]), of_group[0].dtype)
+        for group, lines in zip(groups, of_group, strict=True):
+            whole[group.rows] = lines
+        return whole
+
+    def each(name: str) -> Any:
+        return scattered([getattr(piece, name) for piece in pieces])
+
+    names = ("points", "distance", "lower_bound", "status")
+    found = {name: scattered([getattr(piece.found, name) for piece in pieces]) for name in names}
+    favoured = [piece.favoured for piece in pieces]
+    is_same = all(label == favoured[0] for label in favoured)
+    by_row = scattered([np.array([piece.favoured] * len(piece) + [None], object)[:-1] for piece in pieces])
+    reasons = scattered([np.array([*piece.reasons, None], object)[:-1] for piece in pieces])
+    return replace(
+        first,
+        points=found["points"],
+        shown=each("shown"),
+        parts=each("parts"),
+        predicted=each("predicted"),
+        outcome=each("outcome"),
+        found=Outcome(**found, limits=first.found.limits),
+        reasons=tuple(reasons.tolist()),
+        problem=None,
+        question=None,
+        others=tuple(joined([piece.others[k] for piece in pieces], groups, n_rows) for k in range(len(first.others))),
+        favoured=favoured[0] if is_same else None,
+        favoured_of=None if is_same else tuple(by_row.tolist()),
+        likelihood=None if first.likelihood is None else each("likelihood"),
+        groups=groups,
+    )
 
 
 _OWN_COLUMNS = ("row", "way", "predicted", "outcome", "status", "distance", "lower_bound", "gap", "reason")

@@ -64,13 +64,14 @@ class Folding:
 
     def source(self, source: Source) -> Source:
         """The model over the schema's columns."""
-        predict, scores = source.predict, source.scores
+        predict, scores, shares = source.predict, source.scores, source.probabilities
         return replace(
             source,
             forest=self.forest,
             orders=None if source.orders is None else self._of_single(source.orders),
             predict=None if predict is None else lambda rows: predict(self.unfolded(rows)),
             scores=None if scores is None else lambda rows: scores(self.unfolded(rows)),
+            probabilities=None if shares is None else lambda rows: shares(self.unfolded(rows)),
         )
 
     @property

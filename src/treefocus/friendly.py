@@ -15,6 +15,7 @@ import numpy as np
 
 from treefocus.errors import reject
 from treefocus.forest import Floats
+from treefocus.plausibility import Measure, is_within
 from treefocus.problem import Problem
 from treefocus.schema import INTEGER
 
@@ -23,10 +24,12 @@ _EXACT = 16  # how long an exact number counts
 _MOST = 20_000  # combinations that are asked at once
 
 
-def rounded_point(problem: Problem, point: Floats, digits: int = 2, extra: float = 0.1) -> Floats:
+def rounded_point(
+    problem: Problem, point: Floats, digits: int = 2, extra: float = 0.1, measure: Measure | None = None
+) -> Floats:
     """(n_features,) an answer to the problem's one row near `point`, of `digits` digits where that can be.
 
-    extra: by how much, as a share, it may be further away.
+    extra: by how much, as a share, it may be further away. measure: how like the data it has to be.
     """
     if not (isinstance(digits, Integral) and digits > 0):
         reject("digits", "a whole number above 0", repr(digits))
@@ -35,9 +38,9 @@ def rounded_point(problem: Problem, point: Floats, digits: int = 2, extra: float
     options = _options(problem, point, int(digits))
     most = float(problem.distance_to(point[None])[0]) * (1.0 + float(extra)) * (1 + 1e-12)
     if np.prod([float(len(own)) for own in options.values()]) <= _MOST:
-        return _best(problem, point, options, most)
+        return _best(problem, point, options, most, measure)
     for column, own in options.items():
-        point = _best(problem, point, {column: own}, most)
+        point = _best(problem, point, {column: own}, most, measure)
     return point
 
 
@@ -69,15 +72,20 @@ def _beside(value: float, digits: int, is_whole: bool) -> list[float]:
     return [float(Context(digits, side).create_decimal_from_float(value)) for side in sides]
 
 
-def _best(problem: Problem, point: Floats, options: dict[int, dict[float, int]], most: float) -> Floats:
+def _best(
+    problem: Problem, point: Floats, options: dict[int, dict[float, int]], most: float, measure: Measure | None
+) -> Floats:
     """The combination of fewest surplus digits, and of those the closest, that is valid and near enough."""
     combinations = list(product(*(own.items() for own in options.values())))
     points = np.repeat(point[None], len(combinations), axis=0)
     points[:, list(options)] = [[value for value, _ in chosen] for chosen in combinations]
     surplus = np.array([sum(length for _, length in chosen) for chosen in combinations])
-    asked = problem.subset(np.zeros(len(points), np.intp))
-    distance = asked.distance_to(points)
-    fits = asked.is_valid(points) & (distance <= most)
+    distance = problem.subset(np.zeros(len(points), np.intp)).distance_to(points)
+    sure = problem.sure()
+    fits = distance <= most
+    fits &= False if sure is None else sure.subset(np.zeros(len(points), np.intp)).is_valid(points)
+    if measure is not None:
+        fits &= is_within(measure, measure.score(problem, points))
     fits |= (points == point).sum(axis=1) + np.isnan(point).sum() == len(point)  # as it was
     ranked = np.lexsort((distance, surplus, ~fits))
     return np.asarray(points[ranked[0]])

@@ -69,7 +69,9 @@ def batch_record(
     return head | {"grains": grains, "distance": distance_name, "seconds": float(seconds), "rows": rows}
 
 
-def answers_record(labels: Labels | None, is_value: bool, favoured: Any) -> dict[str, Any]:
+def answers_record(
+    labels: Labels | None, is_value: bool, favoured: Any, favoured_of: Sequence[Any] | None = None
+) -> dict[str, Any]:
     """What else must be known of the answers: the columns' categories, and what the model was asked for."""
     record: dict[str, Any] = {}
     if labels is not None and any(own is not None for own in labels):
@@ -78,6 +80,8 @@ def answers_record(labels: Labels | None, is_value: bool, favoured: Any) -> dict
         record["answers"] = {"kind": "value"}
     if favoured is not None:
         record["answers"] = {"kind": "probability", "of": name(favoured)}
+    if favoured_of is not None:
+        record["answers"] = {"kind": "probability", "of_row": [name(label) for label in favoured_of]}
     return record
 
 
@@ -150,7 +154,12 @@ def _answers(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> di
     if told.get("kind") != "probability":
         return {"is_value": told.get("kind") == "value"}
     pairs = [row.get("likelihood") or [None, None] for row in rows]
-    return {"favoured": told["of"], "likelihood": _matrix(pairs, (None, None))}
+    of_row = told.get("of_row")
+    if of_row is not None and len(of_row) != len(rows):
+        raise ValueError(f"probabilities of {len(of_row)} classes for {len(rows)} rows")
+    one_a_row = None if of_row is None else tuple(of_row)
+    favoured = told["of"] if of_row is None else None
+    return {"favoured": favoured, "favoured_of": one_a_row, "likelihood": _matrix(pairs, (None, None))}
 
 
 def _categories(record: Mapping[str, Any], width: int) -> Labels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +13,8 @@ from treefocus.errors import InvalidInput
 from treefocus.question import Question
 from treefocus.render import recourse
 from treefocus.render.phrases import DEFAULT
-from treefocus.search.auto import Auto
-from treefocus.search.base import Incumbent, Outcome, Run, Status
-from treefocus.search.conflicts import single, smallest_removal, without
-from treefocus.search.exact import Exact
+from treefocus.search.base import Run, Status
+from treefocus.search.conflicts import answer_to, single, smallest_removal, without
 
 if TYPE_CHECKING:
     from treefocus.answer import Explanation
@@ -28,7 +26,8 @@ _SECONDS = 1.0  # for each look, unless something else is asked for
 class WhyNot:
     """The smallest set of constraints without which a row has an answer, and that answer.
 
-    Empty where it has one anyway; None where it has none without any constraint either, for the bounds.
+    Empty where it has one anyway; None where it has none without any constraint either, for the bounds. Where answers
+    have to be like the data (`plausibility=`), all this is about such answers; that there is none is then not proven.
     """
 
     constraints: tuple[Constraint, ...] | None
@@ -56,7 +55,7 @@ class Price:
     constraint: Constraint
     distance: float | None  # None where there is no answer without it either
     saving: float
-    is_proven: bool  # that the change without it is the smallest
+    is_proven: bool  # that the change without it is the smallest, or that there is none
 
     def to_text(self, language: str = DEFAULT) -> str:
         """The same as a sentence."""
@@ -73,12 +72,12 @@ def why_not(explanation: Explanation, time_limit: float | None, n_jobs: int | No
     question = _asked(explanation)
     if explanation.status.has_answer:
         return WhyNot((), True, explanation)
-    run, seconds = Run(n_jobs=n_jobs), _SECONDS if time_limit is None else time_limit
-    removal = smallest_removal(question, run, seconds)
+    run = Run(n_jobs=n_jobs, time_limit=_SECONDS if time_limit is None else time_limit)
+    removal = smallest_removal(question, run)
     if removal.constraints is None:
         return WhyNot(None, removal.is_proven, None)
     question = without(question, removal.constraints)
-    found = _solved(question, None, replace(run, time_limit=seconds))
+    found = answer_to(question, run)
     return WhyNot(removal.constraints, removal.is_proven, explanation.under(question, found))
 
 
@@ -88,7 +87,7 @@ def price_of_constraints(explanation: Explanation, time_limit: float | None, n_j
     run = Run(n_jobs=n_jobs, time_limit=_SECONDS if time_limit is None else time_limit)
     prices = []
     for constraint in single(question.constraints):
-        found = _solved(without(question, [constraint]), explanation.counterfactual, run)
+        found = answer_to(without(question, [constraint]), run, explanation.counterfactual)
         has_answer = found.status[0].has_answer
         distance = float(found.distance[0]) if has_answer else None
         is_proven = found.status[0] in (Status.OPTIMAL, Status.INFEASIBLE)
@@ -110,17 +109,3 @@ def _asked(explanation: Explanation) -> Question:
     if explanation.predicted is None:
         raise InvalidInput(f"Row {explanation.label!r} cannot be read by the model: {explanation.reason}.")
     return explanation.question.of_row(explanation.position)
-
-
-def _solved(question: Question, known: np.ndarray[tuple[int], np.dtype[np.float64]] | None, run: Run) -> Outcome:
-    """The row's answer, from a known one if there is one."""
-    problem = question.problem()
-    nothing = np.full_like(problem.batch.rows, np.nan)
-    if not problem.has_box[0]:
-        return Outcome.of_points(problem, nothing, np.array([True]))
-    if problem.distance.norms is None and problem.distance.compiled is None:
-        return Auto().solve(problem, run)
-    incumbent = Incumbent(problem)
-    if known is not None:
-        incumbent.offer(known[None])
-    return Exact().prove(problem, incumbent, run)

@@ -23,7 +23,7 @@ from treefocus.forest import Bools, Floats, Forest, Ints
 from treefocus.kernels.inputs import Batch
 from treefocus.schema import Schema
 from treefocus.space import Space
-from treefocus.targets import put, variant
+from treefocus.targets import Slack, put, variant
 
 __all__ = ["Examples", "Problem", "Space"]
 
@@ -62,6 +62,7 @@ class Problem:
     distance: Distance
     model: Forest
     examples: Examples | None = None  # training rows, to start from
+    slack: Slack | None = None  # where the library's own number may differ from ours in its last digits
 
     @classmethod
     def ask(
@@ -83,19 +84,20 @@ class Problem:
         A missing value may stay or become known, and a known one may become missing where a constraint allows it.
         `examples`: training rows. `orders`: per column its categories in their order, where the schema has none.
         """
-        asked, targets = put(target, forest, len(rows))
+        asked = put(target, forest, len(rows))
         may = allowed(
-            asked, rows, space=space, distance=distance, constraints=constraints, schema=schema, grain=grain,
+            asked.forest, rows, space=space, distance=distance, constraints=constraints, schema=schema, grain=grain,
             orders=orders,
         )  # fmt: skip
         with np.errstate(invalid="ignore"):
             first = np.where(np.isnan(rows), np.nan, np.clip(rows, may.low, np.maximum(may.low, may.high)))
         batch = Batch(
-            rows, may.low, may.high, space.offset, space.scale, may.grain, kernels.predict(may.forest, rows), targets,
-            np.where(may.is_category, rows, first), may.choices, may.lists, may.rules,
+            rows, may.low, may.high, space.offset, space.scale, may.grain, kernels.predict(may.forest, rows),
+            asked.target, np.where(may.is_category, rows, first), may.choices, may.lists, may.rules,
         )  # fmt: skip
         batch = replace(batch, first=batch.snapped(batch.first))
-        return cls(may.forest, batch, distance, forest, None if examples is None else Examples.of(may.forest, examples))
+        known = None if examples is None else Examples.of(may.forest, examples)
+        return cls(may.forest, batch, distance, forest, known, asked.slack)
 
     def __len__(self) -> int:
         return len(self.batch.rows)
@@ -161,6 +163,26 @@ class Problem:
         batch = replace(self.batch, choices=choices.only(kept | choices.is_category))
         examples = None if self.examples is None else Examples.of(forest, self.examples.rows)
         return replace(self, forest=forest, batch=batch, examples=examples)
+
+    def loosened(self) -> Problem:
+        """The same, and no point is left out that the library's own number could make an answer: for proofs."""
+        return self if self.slack is None else self._cut_at(self.slack.loose)
+
+    def tightened(self) -> Problem | None:
+        """The same with only such points as are answers by the library's own number; None where none surely is."""
+        if self.slack is None or self.slack.strict is None:
+            return self if self.slack is None else None
+        return self._cut_at(self.slack.strict)
+
+    def sure(self) -> Problem | None:
+        """The form that decides where the library itself cannot be asked; None where nothing can be said for sure."""
+        return self if self.slack is None or self.slack.is_exact else self.tightened()
+
+    def _cut_at(self, cuts: tuple[tuple[str, float], ...]) -> Problem:
+        forest = variant(self.forest, **dict(cuts))
+        batch = replace(self.batch, origin=kernels.predict(forest, self.batch.rows))
+        examples = None if self.examples is None else Examples.of(forest, self.examples.rows)
+        return replace(self, forest=forest, batch=batch, examples=examples, slack=None)
 
     def subset(self, chosen: NDArray[np.intp]) -> Problem:
         """The same question for some of the rows."""

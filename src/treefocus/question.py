@@ -12,8 +12,10 @@ from treefocus.categories import Labels
 from treefocus.constraints import Constraint
 from treefocus.distances import Distance
 from treefocus.forest import Floats, Forest
+from treefocus.plausibility import Measure
 from treefocus.problem import Problem, Space
 from treefocus.schema import Schema
+from treefocus.targets import one_a_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,7 @@ class Question:
     grain: NDArray[np.int8]
     target: Any
     examples: Floats | None = None
+    plausibility: Measure | None = None  # how like the data an answer has to be, which is no part of the problem
     orders: Labels | None = None  # per column its categories in their order, where the schema does not say one
 
     def problem(self) -> Problem:
@@ -52,6 +55,29 @@ class Question:
         is_one_a_row = self.forest.decision != "value" and np.ndim(target) > 0 and len(target) == len(self.rows)
         return replace(self, rows=self.rows[[i]], target=[list(target)[i]] if is_one_a_row else target)
 
+    def groups(self) -> tuple[Group, ...]:
+        """The question by target, where every row has a probability or an interval of its own; else as it is."""
+        wanted = one_a_row(self.target, self.forest, len(self.rows))
+        if wanted is None:
+            return (Group(np.arange(len(self.rows)), self),)
+        rows_of: dict[Any, list[int]] = {}
+        for i, target in enumerate(wanted):
+            rows_of.setdefault(target, []).append(i)
+        if not rows_of:
+            return (Group(np.arange(0), replace(self, target=next(iter(self.target)))),)
+        return tuple(
+            Group(np.array(rows), replace(self, rows=self.rows[rows], target=target))
+            for target, rows in rows_of.items()
+        )
+
     def under(self, constraints: tuple[Constraint, ...]) -> Question:
         """The same question under other constraints."""
         return replace(self, constraints=constraints)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows of a batch that are asked the same."""
+
+    rows: NDArray[np.intp]  # their numbers in the batch
+    question: Question

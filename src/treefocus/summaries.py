@@ -20,6 +20,7 @@ from treefocus.schema import Schema
 from treefocus.search.base import Status
 from treefocus.search.focus import Focus
 from treefocus.tables import Table
+from treefocus.targets import has_shares
 
 _PIECES = 400  # intervals a side of a map; more cannot be seen
 
@@ -33,11 +34,14 @@ def probabilities(forest: Forest, rows: Floats) -> Floats:
     if forest.decision == "value":
         raise InvalidInput(f"A {forest.source} predicts a number and has no probabilities; see predictions().")
     scores = kernels.hard_scores(forest, rows)
+    if forest.n_outputs == 1 and forest.link == "sigmoid":
+        second = reference.shown(forest, scores)[:, 0].astype(forest.score_dtype)
+        return np.stack([1 - second, second], axis=1).astype(np.float64)
     if forest.n_outputs == 1:
         with np.errstate(over="ignore"):
-            second = 1.0 / (1.0 + np.exp((0.0 if forest.link == "sigmoid" else forest.cut) - scores[:, 0]))
+            second = 1.0 / (1.0 + np.exp(forest.cut - scores[:, 0]))
         return np.stack([1.0 - second, second], axis=1)
-    if forest.link == "softmax":
+    if forest.link in ("softmax", "sigmoid") or has_shares(forest):
         return reference.shown(forest, scores)
     if forest.tree_weight is not None and forest.leaf_distribution is None and (forest.leaf_value >= 0).all():
         total = scores.sum(axis=1, keepdims=True)

@@ -99,6 +99,7 @@ def widened(source: Source, table: Table | None) -> Source:
         forest=with_words(forest, words),
         predict=narrow(source.predict),
         scores=narrow(source.scores),
+        probabilities=narrow(source.probabilities),
     )
 
 

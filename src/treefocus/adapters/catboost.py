@@ -42,7 +42,11 @@ def to_source(model: Any) -> Source:
             return np.asarray(model.predict(rows, prediction_type="Class", thread_count=1)).reshape(-1)
         return np.asarray(model.predict(rows, thread_count=1)).reshape(-1)
 
-    return Source(forest, asked(answers), asked(scores), takes_infinite=True)
+    def probabilities(rows: Floats) -> NDArray[Any]:
+        return np.asarray(model.predict(rows, prediction_type="Probability", thread_count=1))
+
+    shares = None if forest.decision == "value" else asked(probabilities)
+    return Source(forest, asked(answers), asked(scores), shares, takes_infinite=True)
 
 
 def _record(model: Any) -> dict[str, Any]:

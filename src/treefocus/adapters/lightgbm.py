@@ -69,4 +69,11 @@ def to_source(model: Any) -> Source:
             return shown
         return np.asarray(forest.classes[shown.argmax(axis=1) if shown.ndim == 2 else (shown > 0.5).astype(np.intp)])
 
-    return Source(forest, asked(answers), asked(scores), takes_infinite=True)
+    def probabilities(rows: Floats) -> NDArray[Any]:
+        if isinstance(model, LGBMClassifier):
+            return np.asarray(model.predict_proba(written(rows), validate_features=False))
+        shown = np.asarray(booster.predict(written(rows)))
+        return shown if shown.ndim == 2 else np.stack([1.0 - shown, shown], axis=1)
+
+    shares = None if forest.decision == "value" else asked(probabilities)
+    return Source(forest, asked(answers), asked(scores), shares, takes_infinite=True)

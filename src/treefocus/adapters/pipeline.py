@@ -58,6 +58,7 @@ def to_source(pipeline: Pipeline) -> Source:
         forest=forest,
         predict=asked(lambda rows: pipeline.predict(raw.of(rows))),
         scores=None if own_scores is None else lambda rows: own_scores(_coded(inner.forest, probe.features(rows))),
+        probabilities=None if inner.probabilities is None else asked(lambda rows: pipeline.predict_proba(raw.of(rows))),
         takes_infinite=False,
         orders=tuple(walk.orders.get(j) for j in range(n_columns)),
     )

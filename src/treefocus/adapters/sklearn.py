@@ -114,8 +114,10 @@ def _averaging(model: Any) -> Source:
         tree_weight=np.full(len(estimators), 1.0 / n_trees),
         takes_missing=_takes_missing(model, estimators),
     )
-    scores = model.predict_proba if is_classifier(model) else lambda rows: model.predict(rows)[:, None]
-    return Source(forest, asked(model.predict), asked(scores))
+    if is_classifier(model):
+        shares_of = asked(model.predict_proba)
+        return Source(forest, asked(model.predict), shares_of, shares_of)
+    return Source(forest, asked(model.predict), asked(lambda rows: model.predict(rows)[:, None]))
 
 
 def shares(estimator: Any, model: Any) -> Any:

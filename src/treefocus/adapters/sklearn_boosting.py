@@ -55,7 +55,7 @@ def _adaboost(model: AdaBoostClassifier) -> Source:
         given = np.asarray(model.decision_function(rows))  # of two classes, the second score minus the first
         return given if n_classes > 2 else given.reshape(-1, 1) * np.array([[-0.5, 0.5]])[:, -n_classes:]
 
-    return Source(forest, asked(model.predict), asked(scores))
+    return Source(forest, asked(model.predict), asked(scores), asked(model.predict_proba))
 
 
 def _gradient_boosting(model: Any) -> Source:
@@ -82,7 +82,7 @@ def _gradient_boosting(model: Any) -> Source:
     def scores(rows: Floats) -> Floats:
         return doubled * np.asarray(model.decision_function(rows)).reshape(len(rows), -1)
 
-    return Source(forest, asked(model.predict), asked(scores))
+    return Source(forest, asked(model.predict), asked(scores), asked(model.predict_proba))
 
 
 def _check_start(model: Any) -> None:

@@ -62,6 +62,7 @@ def to_source(model: Any) -> Source:
         forest,
         asked(lambda rows: model.predict(decoded(forest, rows))),
         asked(lambda rows: model._raw_predict(decoded(forest, rows))),
+        asked(lambda rows: model.predict_proba(decoded(forest, rows))) if is_classifier(model) else None,
         takes_infinite=True,
     )
 

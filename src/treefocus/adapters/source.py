@@ -27,6 +27,7 @@ class Source:
     forest: Forest
     predict: Answer | None = None  # (n_rows,) the model's labels, or the values that a regressor predicts
     scores: Answer | None = None  # (n_rows, n_outputs) the model's own sums, what `hard_scores` gives for the forest
+    probabilities: Answer | None = None  # (n_rows, n_classes) as its `predict_proba` gives them, where it gives any
     takes_infinite: bool = False  # whether the model reads infinities
     precision: float = 1e-12  # how far apart the scores may be, as a share of the largest of them
     orders: Labels | None = None  # per feature its categories in their order, where the model was told one

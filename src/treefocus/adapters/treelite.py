@@ -91,7 +91,18 @@ def to_source(model: Any) -> Source:
         best = shown.argmax(axis=1) if n_outputs > 1 else (shown[:, 0] > 0.5).astype(np.intp)
         return np.asarray(forest.classes[best])
 
-    return Source(forest, asked(answers), asked(scores), takes_infinite=True, precision=1e-5 if single else 1e-12)
+    def probabilities(rows: Floats) -> NDArray[Any]:
+        shown = np.asarray(treelite.gtil.predict(model, given(rows), nthread=1)).reshape(len(rows), -1)
+        return shown if n_outputs > 1 else np.concatenate([1 - shown, shown], axis=1)
+
+    return Source(
+        forest,
+        asked(answers),
+        asked(scores),
+        None if forest.decision == "value" else asked(probabilities),
+        takes_infinite=True,
+        precision=1e-5 if single else 1e-12,
+    )
 
 
 def _check(task: int, postprocessor: str, n_targets: int) -> None:

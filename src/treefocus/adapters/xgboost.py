@@ -57,8 +57,17 @@ def to_source(model: Any) -> Source:
             return np.asarray(forest.classes[shown.argmax(axis=1)])
         return np.asarray(forest.classes[(shown > 0.5 if forest.n_outputs == 1 else shown).astype(np.intp)])
 
+    def probabilities(rows: Floats) -> NDArray[Any]:
+        if isinstance(model, XGBClassifier) and not is_coded:
+            return np.asarray(model.predict_proba(rows, validate_features=False))
+        shown = booster.predict(matrix(rows), iteration_range=used, validate_features=False)
+        return np.asarray(shown) if shown.ndim == 2 else np.stack([1 - shown, shown], axis=1)
+
     fitted = _with_base_margin(forest, margins)
-    return Source(fitted, asked(answers), asked(margins), precision=1e-5)
+    has_probabilities = forest.decision != "value" and forest.link in ("sigmoid", "softmax")
+    has_probabilities &= probabilities(np.zeros((1, forest.n_features))).shape[1] == forest.n_classes
+    shares = asked(probabilities) if has_probabilities else None
+    return Source(fitted, asked(answers), asked(margins), shares, precision=1e-5)
 
 
 def _booster(model: Any) -> tuple[Booster, int | None]:

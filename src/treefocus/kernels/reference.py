@@ -62,14 +62,24 @@ def decide(forest: Forest, scores: Floats) -> Ints:
 
 
 def shown(forest: Forest, scores: Floats) -> Floats:
-    """(n_rows, n_outputs) what the library shows for these scores: probabilities, or the predicted value."""
-    if forest.link == "softmax":
-        share = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(share / share.sum(axis=1, keepdims=True))
-    with np.errstate(over="ignore"):
+    """(n_rows, n_outputs) what the library shows for these scores: probabilities, or the predicted value.
+
+    In the number type in which the library adds scores up. A sigmoid is the library's own to the last bit (all of them
+    take the C library's exponential, as scipy does), powers and a softmax up to a few units in the last place.
+    """
+    if forest.link == "identity":
+        return scores
+    own = scores.astype(forest.score_dtype)
+    with np.errstate(over="ignore", under="ignore"):
         if forest.link == "sigmoid":
-            return np.asarray(1.0 / (1.0 + np.exp(-scores)))
-        return np.exp(scores) if forest.link == "exp" else scores
+            from scipy.special import expit  # not cheap to import
+
+            return np.asarray(expit(own), np.float64)
+        if forest.link == "exp":
+            return np.asarray(np.exp(own.astype(np.float64)).astype(own.dtype), np.float64)
+        share = np.exp((own - own.max(axis=1, keepdims=True)).astype(np.float64)).astype(own.dtype)
+        total = share.sum(axis=1, keepdims=True, dtype=np.float64).astype(own.dtype)
+        return np.asarray(share / total, np.float64)
 
 
 def predict(forest: Forest, rows: Floats) -> Ints:

@@ -35,7 +35,7 @@ def price(found: Price, language: str = DEFAULT) -> str:
     words = phrases.recourse
     constraint = phrases.quoted.format(text=plain(found.written))
     if found.distance is None:
-        return words["price none"].format(constraint=constraint)
+        return words["price none" if found.is_proven else "price not found"].format(constraint=constraint)
     if found.saving == float("inf"):
         return words["price possible"].format(constraint=constraint)
     if found.saving == 0:

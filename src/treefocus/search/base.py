@@ -86,6 +86,12 @@ class Run:
                 raise
             self.interruption.note()
 
+    def behind(self, n_before: int) -> Run:
+        """The same for work on rows behind others: whoever listens hears their number, too."""
+        return (
+            self if self.progress is None or not n_before else replace(self, progress=_shifted(self.progress, n_before))
+        )
+
     def after(self, n_done: int) -> Run:
         """The same for more work on rows of which all are done: whoever listens hears their number, and may end it."""
         listener = self.progress

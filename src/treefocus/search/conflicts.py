@@ -4,7 +4,7 @@ A conflict is a set of constraints that no answer obeys together; whatever is re
 the smallest set that meets all conflicts known so far and look whether there is an answer without it. If there is, no
 smaller set will do. If not, what is left holds another conflict: make it small by leaving out what it does not need,
 and go on. Whether there is an answer at all is asked with a distance of 0 everywhere, so that the search ends at the
-first.
+first; where answers have to be like the data, by the search that answers, which cannot prove that there is none.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ import numpy as np
 
 from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, MayBeMissing
 from treefocus.distances import FewestFeatures
+from treefocus.forest import Floats
+from treefocus.problem import Problem
 from treefocus.question import Question
-from treefocus.search.base import Run, Status
+from treefocus.search.auto import Auto
+from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy, solved
+from treefocus.search.confirmed import Confirmed, sure
 from treefocus.search.exact import Exact
+from treefocus.search.plausible import Plausible
 
 _SPLIT = (Fixed, Increasing, Decreasing)  # each column is a constraint of its own
 Numbers = frozenset[int]
@@ -50,10 +55,10 @@ def without(question: Question, removed: Iterable[Constraint]) -> Question:
     return question.under((*allowances, *(one for one in single(question.constraints) if one not in gone)))
 
 
-def smallest_removal(question: Question, run: Run, time_limit: float | None = None) -> Removal:
+def smallest_removal(question: Question, run: Run) -> Removal:
     """The smallest set of constraints without which the one row of the question has an answer.
 
-    time_limit: seconds for each look; what it leaves open counts as no answer, and is not proven.
+    What the run's time limit leaves open at a look counts as no answer, and is not proven.
     """
     constraints = single(question.constraints)
     every = frozenset(range(len(constraints)))
@@ -61,7 +66,7 @@ def smallest_removal(question: Question, run: Run, time_limit: float | None = No
 
     def has_answer(removed: Numbers) -> bool:
         nonlocal open_looks
-        status = _look(without(question, [constraints[k] for k in removed]), run, time_limit)
+        status = _look(without(question, [constraints[k] for k in removed]), run)
         open_looks += status is Status.NOT_FOUND
         return status.has_answer
 
@@ -102,13 +107,41 @@ def _hit(sets: Sequence[Numbers], chosen: Numbers, size: int) -> Numbers | None:
     return None
 
 
-def _look(question: Question, run: Run, time_limit: float | None) -> Status:
+def answer_to(question: Question, run: Run, known: Floats | None = None) -> Outcome:
+    """The answer to the one row of a question, plausible where that is asked, from a known one if there is one."""
+    problem = question.problem()
+    nothing = np.full_like(problem.batch.rows, np.nan)
+    if not problem.has_box[0]:
+        return Outcome.of_points(problem, nothing, np.array([True]))
+    is_searchable = problem.distance.norms is not None or problem.distance.compiled is not None
+    chosen: Strategy = _From(known) if is_searchable else Auto()
+    if question.plausibility is not None:
+        chosen = Plausible(chosen, question.plausibility)
+    return solved(Confirmed(chosen), problem, run)
+
+
+@dataclass(frozen=True, eq=False)
+class _From(Strategy):
+    """The exact search of one row, from a point that may be an answer."""
+
+    point: Floats | None
+
+    def solve(self, problem: Problem, run: Run) -> Outcome:
+        incumbent = Incumbent(problem)
+        if self.point is not None:
+            incumbent.offer(np.repeat(self.point[None], len(problem), axis=0))
+        return Exact().prove(problem, incumbent, run)
+
+
+def _look(question: Question, run: Run) -> Status:
     """Whether the row has an answer, wherever it is."""
     problem = question.problem()
     if not problem.has_box[0]:
         return Status.INFEASIBLE
-    if problem.is_valid(problem.batch.rows)[0] and problem.batch.target[0] == problem.batch.origin[0]:
+    wants_other = problem.batch.target[0] < 0
+    if not wants_other and sure(problem, problem.batch.rows)[0]:
         return Status.OPTIMAL
+    if question.plausibility is not None:
+        return answer_to(question, run).status[0]  # type: ignore[no-any-return]
     nowhere = replace(problem, distance=FewestFeatures(np.zeros(problem.forest.n_features)))
-    found: Status = Exact(time_limit=time_limit).solve(nowhere, run).status[0]
-    return found
+    return solved(Confirmed(Exact()), nowhere, run).status[0]  # type: ignore[no-any-return]

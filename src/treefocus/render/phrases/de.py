@@ -152,6 +152,7 @@ CATALOGUE = Catalogue(
         "price nothing": "{constraint} kostet nichts.",
         "price unknown": "Was {constraint} kostet, wurde in der gegebenen Zeit nicht gefunden.",
         "price possible": "Ohne {constraint} gäbe es eine Änderung, die zur gewünschten Antwort führt.",
+        "price not found": "Auch ohne {constraint} allein wurde keine Änderung zur gewünschten Antwort gefunden.",
         "price none": "Auch ohne {constraint} allein gibt es keine Änderung, die zur gewünschten Antwort führt.",
         "region": "Die Antwort bleibt dieselbe mit {intervals}; das ist bewiesen.",
         "at most": "{feature} irgendwo bis {high}",

@@ -151,6 +151,7 @@ CATALOGUE = Catalogue(
         "price nothing": "{constraint} costs nothing.",
         "price unknown": "What {constraint} costs was not found in the time given.",
         "price possible": "Without {constraint}, there would be a change that gets the wanted answer.",
+        "price not found": "Without {constraint} alone, no change that gets the wanted answer was found either.",
         "price none": "Without {constraint} alone, there is still no change that gets the wanted answer.",
         "region": "The answer stays the same with {intervals}, which is proven.",
         "at most": "{feature} anywhere up to {high}",

@@ -154,6 +154,7 @@ CATALOGUE = Catalogue(
         "price nothing": "{constraint} ne coûte rien.",
         "price unknown": "Ce que coûte {constraint} n'a pas été trouvé dans le temps donné.",
         "price possible": "Sans {constraint}, un changement donnerait la réponse voulue.",
+        "price not found": "Même sans {constraint} seule, aucun changement donnant la réponse voulue n'a été trouvé.",
         "price none": "Même sans {constraint} seule, aucun changement ne donne la réponse voulue.",
         "region": "La réponse reste la même avec {intervals}, c'est prouvé.",
         "at most": "{feature} n'importe où jusqu'à {high}",
