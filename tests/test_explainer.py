@@ -326,7 +326,7 @@ MISUSE: dict[str, tuple[Any, str]] = {
     "no data": (lambda e: Explainer(stump(), DATA[:0]), r"^data must be a table with at least one number in every"),
     "a column without data": (
         lambda e: Explainer(named_stump(), NAMED.assign(income=np.nan)),
-        r"^data must be a table with at least one number in every column, got none in income: .* give scale= and bounds=\.$",
+        r"^data must be a table with at least one number in every column, got none in income: .* and bounds=\.$",
     ),
     "no data for the scale": (lambda e: Explainer(stump()), r"^scale='range' needs data="),
     "no data for the covariance": (

@@ -41,7 +41,8 @@ def on_b(cut: float = 5.0, missing_left: bool = True) -> Forest:
 def explained(row: list[float], *constraints: Constraint, feature: Feature | None = None, **options: Any) -> Any:
     schema = Schema([Feature("a"), feature or Feature("b")])
     model = options.pop("model", None) or on_b()
-    return Explainer(model, DATA, schema=schema, constraints=constraints, **options).explain(np.array([row]))
+    n = options.pop("n", 1)
+    return Explainer(model, DATA, schema=schema, constraints=constraints, **options).explain(np.array([row]), n=n)
 
 
 def reached(row: list[float], *constraints: Constraint, **options: Any) -> Any:
@@ -190,3 +191,16 @@ def test_steps_are_as_people_write_them() -> None:
         assert reached([0.5, 0.0], OneOf("b", [value]), feature=by_tenths, model=on_b(value - 0.05)) == value
         assert reached([0.5, 0.0], feature=by_tenths, model=on_b(value - 0.05)) == value
     assert reached([0.5, 0.3], feature=by_tenths, model=on_b(0.3)) == 0.4
+
+
+def test_a_row_in_which_everything_may_be_missing_is_searched_like_others() -> None:
+    model = on_b(missing_left=False)  # yes above 5, and where b is missing
+    every = [MayBeMissing("a"), MayBeMissing("b")]
+    found = explained([0.5, 0.0], *every, model=model, n=2)
+    assert found.status[0].name == "OPTIMAL"
+    np.testing.assert_allclose(found.distance[0], 0.5)
+    assert found.others[0].status[0].name == "INFEASIBLE"
+    emptied = explained([np.nan, 0.0], *every, OneOf("b", [0.0]), model=model)
+    assert emptied.status[0].name == "OPTIMAL"
+    assert np.isnan(emptied.points[0]).all()
+    assert emptied.distance[0] == 1.0

@@ -160,7 +160,7 @@ class Explainer:
         if is_open.size:
             part, chosen = problem.subset(is_open), Confirmed(strategy, confirm)
             found = solved(chosen, part, run)
-            ways = [found, *(Outcome.of_points(part, np.full_like(found.points, np.nan)) for _ in range(n - 1))]
+            ways = [found, *(Outcome.nothing(part) for _ in range(n - 1))]
             with run.kept():
                 ways = ways_out(part, found, chosen, run, n) if n > 1 else ways
             outcome, *others = (one.replaced(is_open, way) for one, way in zip((outcome, *others), ways, strict=True))
@@ -212,7 +212,7 @@ class Explainer:
         values = table.values[group.rows]
         is_read = readable(self.forest, values)
         is_readable = np.asarray(is_read.all(axis=1))
-        outcome = Outcome.of_points(problem, np.full_like(values, np.nan))
+        outcome = Outcome.nothing(problem)
         already = _is_there(problem, confirm) & is_readable
         outcome.points[already] = problem.batch.rows[already]
         outcome.distance[already] = 0.0

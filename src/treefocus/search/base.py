@@ -119,22 +119,26 @@ class Outcome:
     limits: Limits | None = None  # of a search that proves
 
     @classmethod
-    def of_points(
-        cls,
-        problem: Problem,
-        points: Floats,
-        is_infeasible: Bools | None = None,
-        history: History | None = None,
-    ) -> Outcome:
+    def nothing(cls, problem: Problem, is_infeasible: Bools | None = None) -> Outcome:
+        """No point for any row: none was found, or there is none.
+
+        This is not `of_points` of NaN: a row in which everything may be missing is an answer like others.
+        """
+        infeasible = np.zeros(len(problem), bool) if is_infeasible is None else is_infeasible
+        status = np.full(len(problem), Status.NOT_FOUND, dtype=object)
+        status[infeasible] = Status.INFEASIBLE
+        points = np.full_like(problem.batch.rows, np.nan)
+        return cls(points, np.full(len(problem), np.nan), np.where(infeasible, np.inf, 0.0), status)
+
+    @classmethod
+    def of_points(cls, problem: Problem, points: Floats, history: History | None = None) -> Outcome:
         """Points without a proof. One that is not valid is dropped here, whoever found it."""
         valid = problem.is_valid(points)
         points = np.where(valid[:, None], points, np.nan)
-        infeasible = np.zeros(len(points), bool) if is_infeasible is None else is_infeasible
         status = np.full(len(points), Status.NOT_FOUND, dtype=object)
-        status[infeasible] = Status.INFEASIBLE
         status[valid] = Status.FOUND
         distance = np.where(valid, problem.distance_to(points), np.nan)
-        return cls(points, distance, np.where(infeasible, np.inf, 0.0), status, history)
+        return cls(points, distance, np.zeros(len(points)), status, history)
 
     @property
     def has_answer(self) -> Bools:
@@ -176,7 +180,7 @@ class Strategy(ABC):
 
 def solved(strategy: Strategy, problem: Problem, run: Run) -> Outcome:
     """The problem, solved part by part (see `Problem.parts`)."""
-    whole = Outcome.of_points(problem, np.full_like(problem.batch.rows, np.nan))
+    whole = Outcome.nothing(problem)
     n_done = 0
     for rows, part in problem.parts():
         if run.is_interrupted:

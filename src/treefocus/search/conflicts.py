@@ -110,9 +110,8 @@ def _hit(sets: Sequence[Numbers], chosen: Numbers, size: int) -> Numbers | None:
 def answer_to(question: Question, run: Run, known: Floats | None = None) -> Outcome:
     """The answer to the one row of a question, plausible where that is asked, from a known one if there is one."""
     problem = question.problem()
-    nothing = np.full_like(problem.batch.rows, np.nan)
     if not problem.has_box[0]:
-        return Outcome.of_points(problem, nothing, np.array([True]))
+        return Outcome.nothing(problem, np.array([True]))
     is_searchable = problem.distance.norms is not None or problem.distance.compiled is not None
     chosen: Strategy = _From(known) if is_searchable else Auto()
     if question.plausibility is not None:

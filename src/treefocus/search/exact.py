@@ -72,7 +72,8 @@ class Exact(Strategy):
                 f"{limits.memory_limit / 1e9:.1f} GB.",
                 stacklevel=2,
             )
-        incumbent.offer(found.points)
+        has_point = np.flatnonzero(np.isfinite(found.distance))
+        incumbent.offer(found.points[has_point], has_point)
         return _outcome(problem, incumbent, found, limits)
 
 

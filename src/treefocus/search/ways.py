@@ -135,7 +135,7 @@ def _solved(problem: Problem, asked: list[tuple[_Row, Columns]], strategy: Strat
         is_kept[k, sorted(kept)] = True
     batch = problem.subset(numbers).keeping(is_kept)
     is_possible = batch.has_box
-    result = Outcome.of_points(batch, np.full(is_kept.shape, np.nan), ~is_possible)
+    result = Outcome.nothing(batch, ~is_possible)
     chosen = np.flatnonzero(is_possible)
     if not chosen.size:
         return result
