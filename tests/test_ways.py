@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -17,12 +17,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import brute
 from forests import SEEDS
-from questions import stump
+from questions import random_question, stump
 from small_problems import DISTANCES, small_problem
-from treefocus import Auto, Exact, Explainer, Explanations, Focus, InvalidInput, Status
+from treefocus import Auto, Exact, Explainer, Explanations, Focus, InvalidInput, Linear, Status
 from treefocus.forest import Floats
 from treefocus.problem import Problem
-from treefocus.search import Outcome, Run
+from treefocus.search import Outcome, Run, Strategy
 from treefocus.search.ways import ways_out
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "schema" / "explanations-1.json"
@@ -113,9 +113,54 @@ def check(problem: Problem, ways: list[Outcome]) -> None:
         for way in answers:
             assert problem.subset(np.array([i])).is_valid(way.points[i][None])[0]
             assert way.lower_bound[i] <= way.distance[i]
-        distances = [way.distance[i] for way in answers]
-        assert distances == sorted(distances)
-        assert len(set(used)) == len(used)
+        distances = np.array([way.distance[i] for way in answers])
+        assert (np.diff(distances) >= -1e-8 * distances[1:] - 1e-10).all()
+        assert not any(earlier <= later for k, later in enumerate(used) for earlier in used[:k])
+
+
+@dataclass(frozen=True)
+class Poor(Strategy):
+    """A search that finds, with some features kept, one answer that is written down, the best ones late."""
+
+    answers: tuple[tuple[frozenset[int], tuple[float, ...]], ...]
+
+    def solve(self, problem: Problem, run: Run) -> Outcome:
+        points = np.full_like(problem.batch.rows, np.nan)
+        for i in range(len(problem)):
+            is_kept = problem.batch.low[i] == problem.batch.high[i]
+            kept = frozenset(np.flatnonzero(is_kept).tolist())
+            points[i] = dict(self.answers).get(kept, (np.nan,) * points.shape[1])
+        status = np.where(np.isnan(points).any(axis=1), Status.NOT_FOUND, Status.FOUND)
+        return Outcome(points, problem.distance_to(points), np.zeros(len(points)), status)
+
+
+def test_a_later_way_does_not_repeat_a_closer_one_that_was_found_after_it() -> None:
+    answers = {(): (1.0, 1.0, 0.0), (0,): (0.0, 1.0, 2.0), (1,): (2.0, 0.0, 2.0), (0, 2): (0.0, 0.5, 0.0)}
+    strategy = Poor(tuple((frozenset(kept), point) for kept, point in answers.items()))
+    explainer = Explainer(stump(n_features=3), np.array([[-5.0] * 3, [5.0] * 3]), distance="manhattan", scale=None)
+    problem = explainer.explain(np.zeros((1, 3)), strategy=Focus(iterations=1)).problem
+    assert problem is not None
+    run = Run()
+    ways = ways_out(problem, strategy.solve(problem, run), strategy, run, 3)
+    assert [way.distance[0] for way in ways[:2]] == [0.5, 4.0]  # those at 2 and 3 change the second feature, too
+    assert [changed(np.zeros(3), way.points[0]) for way in ways[:2]] == [{1}, {0, 2}]
+    assert ways[2].status[0] is Status.NOT_FOUND
+    check_promise(ways, np.zeros((1, 3)))
+
+
+def check_promise(ways: Sequence[Outcome], rows: Floats) -> None:
+    for i, row in enumerate(rows):
+        used = [changed(row, way.points[i]) for way in ways if way.status[i].has_answer]
+        assert not any(earlier <= later for k, later in enumerate(used) for earlier in used[:k])
+
+
+@pytest.mark.parametrize("node_limit", [1, 2, 5, 20])
+def test_the_promise_holds_where_searches_are_cut_short(node_limit: int) -> None:
+    for seed in range(25):
+        explainer, rows = random_question(seed, n_rows=4, distance="manhattan")
+        explainer.constraints = (Linear({0: 1.0, 1: -1.0}, at_most=float(np.nanmean(rows))),)
+        found = explainer.explain(rows, n=4, strategy=Exact(node_limit=node_limit))
+        check_promise([way.found for way in found.ways], found.table.values)
 
 
 @pytest.mark.parametrize("distance", DISTANCES)

@@ -6,6 +6,9 @@ So the next way is the best answer over all K that meet every C_i. As in Murty's
 are kept: when a new answer changes C, a part that meets C stays as it is, solved, and any other is replaced by one part
 for each feature of C. What is proven of the parts is then proven of the way: nothing is closer than the smallest of
 their bounds.
+
+A search that does not prove its answers may find a closer way after a farther one. The ways are returned cheapest
+first, and each is held against those returned before it: one that changes all that an earlier one changes is left out.
 """
 
 from __future__ import annotations
@@ -89,6 +92,36 @@ class _Row:
         """Whether there is nothing more to ask: no answer, or one that changes nothing."""
         return not self.ways[-1].status.has_answer or not self.changed(self.ways[-1].point)
 
+    def told(self) -> list[_Part]:
+        """The ways with an answer, cheapest first, none of which changes all that one before it changes."""
+        found = [way for way in self.ways if way.status.has_answer]
+        ranked = sorted(found, key=lambda way: way.distance)
+        if all(a is b for a, b in zip(found, ranked, strict=True)):
+            return self._apart(found)
+        is_proven = all(way.status is Status.OPTIMAL for way in found)
+        if is_proven and len(self._apart(ranked)) < len(
+            found
+        ):  # distances that differ by no more than their last digits
+            return self._apart(found)
+        return self._apart(ranked if is_proven else [_known_of_all(way, found) for way in ranked])
+
+    def _apart(self, ways: list[_Part]) -> list[_Part]:
+        """Those that do without some feature of each before them."""
+        kept: list[_Part] = []
+        for way in ways:
+            if not any(self.changed(other.point) <= self.changed(way.point) for other in kept):
+                kept.append(way)
+        return kept
+
+    def beyond(self) -> _Part:
+        """What is known of a further way than those told."""
+        last = self.ways[-1]
+        if not last.status.has_answer:
+            return last
+        if not self.changed(last.point):  # nothing less can be asked for
+            return _Part(frozenset(), np.full_like(last.point, np.nan), np.inf, np.inf, Status.INFEASIBLE)
+        return self.unknown()
+
 
 def ways_out(problem: Problem, first: Outcome, strategy: Strategy, run: Run, n: int) -> list[Outcome]:
     """The answers `first` and up to n - 1 further ways a row, cheapest first; an outcome for each.
@@ -99,12 +132,10 @@ def ways_out(problem: Problem, first: Outcome, strategy: Strategy, run: Run, n: 
     for row in rows:
         row.ways = list(row.parts)
     limits = first.limits
-    for _ in range(n - 1):
-        going = [row for row in rows if not row.is_done]
-        if run.is_interrupted:
-            for row in going:
-                row.ways.append(row.unknown())
-            continue
+    for _ in range(2 * (n - 1)):  # more than n - 1 only where a way had to be left out
+        going = [row for row in rows if not row.is_done and len(row.told()) < n]
+        if run.is_interrupted or not going:
+            break
         asked = [(row, kept) for row in going for kept in row.split(row.changed(row.ways[-1].point))]
         if asked:
             found = _solved(problem, asked, strategy, run)
@@ -113,7 +144,8 @@ def ways_out(problem: Problem, first: Outcome, strategy: Strategy, run: Run, n: 
                 row.parts.append(_part(kept, found, k))
         for row in going:
             row.ways.append(row.best())
-    ways = [_outcome([_sorted(row.ways, k) for row in rows], limits) for k in range(n)]
+    told = [[*row.told(), *[row.beyond()] * n][:n] for row in rows]
+    ways = [_outcome([own[k] for own in told], limits) for k in range(n)]
     return [replace(ways[0], history=first.history), *ways[1:]]
 
 
@@ -151,25 +183,11 @@ def _part(kept: Columns, found: Outcome, k: int) -> _Part:
     return _Part(kept, found.points[k], distance, float(found.lower_bound[k]), found.status[k])
 
 
-def _sorted(ways: list[_Part], k: int) -> _Part:
-    """The k-th way, the last one if there are fewer, cheapest first.
-
-    A search that does not prove its answers may find a later one that is closer. Then all that is known of each is what
-    is known of all.
-    """
-    if len(ways) <= k:
-        last = ways[-1]
-        if last.status.has_answer:  # it changes nothing, and nothing less can be asked for
-            return _Part(frozenset(), np.full_like(last.point, np.nan), np.inf, np.inf, Status.INFEASIBLE)
-        return last
-    distances = [way.distance for way in ways]
-    way = sorted(ways, key=lambda one: one.distance)[k]
-    is_proven = all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in ways)
-    if is_proven or distances == sorted(distances):  # else two differ by no more than their last digits
-        return way
+def _known_of_all(way: _Part, ways: list[_Part]) -> _Part:
+    """A way of which, as its turn has come sooner or later than it was found, only what is known of all is known."""
     bound = min(one.lower_bound for one in ways)
     status = Status.BOUNDED if way.status is Status.OPTIMAL and bound < way.distance else way.status
-    return replace(way, lower_bound=bound, status=status) if way.status.has_answer else way
+    return replace(way, lower_bound=min(bound, way.distance), status=status)
 
 
 def _outcome(ways: Iterable[_Part], limits: Limits | None) -> Outcome:
