@@ -172,17 +172,17 @@ NB_MODULE(_core, m) {
                  expect(coefficient, "coefficient", {features.size()});
                  self.linear.push_back({copied(features), copied(coefficient), bound});
              })
-        // Either codes low..high, or a mask over the feature's cells.
+        // Either a number from low to high, or a mask over the feature's cells.
         .def("add_implies",
-             [](Rules& self, int cause, int cause_low, int cause_high, In<std::uint8_t, 1> cause_cells, int effect,
-                int effect_low, int effect_high, In<std::uint8_t, 1> effect_cells) {
-                 const auto cells = [&self](int feature, int low, int high, const In<std::uint8_t, 1>& mask) {
-                     if (mask.size() == 0) return Rules::Cells{feature, low, high, kNoSet};
+             [](Rules& self, int cause, double cause_low, double cause_high, In<std::uint8_t, 1> cause_cells, int effect,
+                double effect_low, double effect_high, In<std::uint8_t, 1> effect_cells) {
+                 const auto condition = [&self](int feature, double low, double high, const In<std::uint8_t, 1>& mask) {
+                     if (mask.size() == 0) return Rules::Condition{feature, low, high, -1};
                      self.sets.push_back(copied(mask));
-                     return Rules::Cells{feature, 0, 0, static_cast<std::int32_t>(self.sets.size()) - 1};
+                     return Rules::Condition{feature, 0.0, 0.0, static_cast<std::int32_t>(self.sets.size()) - 1};
                  };
-                 const Rules::Cells first = cells(cause, cause_low, cause_high, cause_cells);
-                 self.implies.push_back({first, cells(effect, effect_low, effect_high, effect_cells)});
+                 const Rules::Condition first = condition(cause, cause_low, cause_high, cause_cells);
+                 self.implies.push_back({first, condition(effect, effect_low, effect_high, effect_cells)});
              });
 
     nb::class_<HeldBatch>(m, "Batch").def(
@@ -241,20 +241,21 @@ NB_MODULE(_core, m) {
                       std::optional<In<double, 2>> norm_weights, int metric, In<double, 1> weight, In<double, 2> inverse,
                       double seconds, std::int64_t node_limit, double bytes, const HeldBatch& held, Out<double, 2> best,
                       Out<double, 1> distances, Out<double, 1> lower_bound, Out<std::int8_t, 1> proof,
-                      Out<std::int64_t, 1> nodes, int n_threads, Progress progress) {
+                      Out<std::uint8_t, 1> is_undecided, Out<std::int64_t, 1> nodes, int n_threads, Progress progress) {
         const Batch batch = held.of(forest);
         const std::size_t n = held.rows.shape(0), d = held.rows.shape(1);
         expect(best, "best", {n, d});
         for (const auto& [array, name] : {std::pair{distances, "distances"}, {lower_bound, "lower_bound"}})
             expect(array, name, {n});
         expect(proof, "proof", {n});
+        expect(is_undecided, "is_undecided", {n});
         expect(nodes, "nodes", {n});
         const Norms norms = norm_weights ? make_norms(forest, *norm_weights) : Norms{};
         const Distance distance = make_distance(forest, metric, weight, inverse);
         return run(progress, [&](Control& control) {
             exact(forest, cell_low.data(), cell_high.data(), norm_weights ? &norms : nullptr, &distance,
                   Limits{seconds, node_limit, bytes}, batch, best.data(), distances.data(), lower_bound.data(),
-                  proof.data(), nodes.data(), n_threads, control);
+                  proof.data(), is_undecided.data(), nodes.data(), n_threads, control);
         });
     });
 

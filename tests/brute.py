@@ -85,15 +85,14 @@ def questions_of(problem: Problem) -> Iterator[Question]:
 
 def leaves_of(forest: Forest, points: Floats) -> Ints:
     """(n, n_trees) the number of the leaf that each point reaches in each tree."""
-    with np.errstate(over="ignore"):
-        seen = points.astype(np.float32).astype(np.float64) if forest.input_dtype == "float32" else points
+    compared = seen(forest, points)
     number = np.cumsum(forest.left < 0) - 1
     every = np.arange(len(points))
     leaves = np.empty((len(points), forest.n_trees), np.int64)
     for tree, root in enumerate(forest.tree_start[:-1]):
         node = np.full(len(points), root, np.int64)
         while (forest.left[node] >= 0).any():
-            value = seen[every, np.maximum(forest.feature[node], 0)]
+            value = compared[every, np.maximum(forest.feature[node], 0)]
             is_below = value <= forest.threshold[node]
             if forest.categories is not None:
                 number_of = forest.categories.set_of_node[node]
@@ -139,11 +138,11 @@ def round_down(values: Floats) -> Floats:
     return -round_up(-values)
 
 
-def pieces(question: Question, f: int, *, single: bool = False, wide: bool = False) -> Floats:
-    """(2, n) low and high ends of the intervals of allowed values on which the model cannot tell values apart.
+def pieces(question: Question, f: int, *, single: bool = False) -> Floats:
+    """(2, n) low and high ends of the intervals of allowed values that neither the model nor a rule can tell apart.
 
-    The ends are values of the model's dtype; wide: any float64 values, of which a cast to float32 rounds some up to the
-    next cell. single: integers one by one.
+    A model that rounds its input to float32 takes the float64 values beside a threshold with it. single: integers one
+    by one.
     """
     forest, x = question.forest, question.row[f]
     unknown = np.full((2, 1), np.nan)
@@ -166,9 +165,8 @@ def pieces(question: Question, f: int, *, single: bool = False, wide: bool = Fal
     threshold = forest.threshold[(forest.left >= 0) & (forest.feature == f)]
     is_float32 = forest.input_dtype == "float32"
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        last, after = _beside(np.unique(round_down(threshold) if is_float32 else threshold) + 0.0, is_float32)
-        if wide and is_float32:
-            last, after = _rounded_to(last, after)
+        last, after = beside(np.unique(threshold), is_float32)
+        last, after = _with_breaks(question, f, last, after)
         is_inside = (np.append(-np.inf, after) <= question.high[f]) & (np.append(last, np.inf) >= question.low[f])
         low = np.maximum(np.append(-np.inf, after), question.low[f])
         high = np.minimum(np.append(last, np.inf), question.high[f])
@@ -188,12 +186,35 @@ def pieces(question: Question, f: int, *, single: bool = False, wide: bool = Fal
     return found
 
 
-def _beside(last: Floats, is_float32: bool) -> tuple[Floats, Floats]:
-    """The last value of each cell, and the next one of the dtype; no denormals, which some libraries take for 0."""
+def _with_breaks(question: Question, f: int, last: Floats, after: Floats) -> tuple[Floats, Floats]:
+    """The same, cut also where rules see a difference: around the row's own value, and at the ends of conditions."""
+    first = [question.row[f], np.nextafter(question.row[f], np.inf)] if question.rules else []
+    for rule in question.rules:
+        if type(rule).__name__ == "Implies":
+            for cells in (rule.cause, rule.effect):
+                if cells.column == f and cells.categories is None:
+                    first += [cells.low, np.nextafter(cells.high, np.inf)]
+    extra = np.array([value for value in first if np.isfinite(value)])
+    extra = extra[~((extra[:, None] > last) & (extra[:, None] <= after)).any(axis=1)]  # not where a cell ends anyway
+    last, after = np.append(last, np.nextafter(extra, -np.inf)), np.append(after, extra)
+    order = np.unique(after, return_index=True)[1]
+    return last[order], after[order]
+
+
+def beside(threshold: Floats, is_float32: bool) -> tuple[Floats, Floats]:
+    """The last float64 below each threshold, and the first above; no denormals, which some libraries take for 0."""
+    last = np.unique(round_down(threshold) if is_float32 else threshold) + 0.0
     dtype = np.float32 if is_float32 else np.float64
     after = np.nextafter(last.astype(dtype), dtype(np.inf)).astype(np.float64)
     tiny = float(np.finfo(dtype).tiny)
-    return last, np.where((after > 0) & (after < tiny), tiny, np.where((after < 0) & (after > -tiny), 0.0, after))
+    after = np.where((after > 0) & (after < tiny), tiny, np.where((after < 0) & (after > -tiny), 0.0, after))
+    return _rounded_to(last, after) if is_float32 else (last, after)
+
+
+def seen(forest: Forest, values: Floats) -> Floats:
+    """The values as the model compares them."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32).astype(np.float64) if forest.input_dtype == "float32" else values
 
 
 def _rounded_to(last: Floats, after: Floats) -> tuple[Floats, Floats]:
@@ -344,7 +365,6 @@ def _largest_cosine(w: Floats, z: Floats, low: Floats, high: Floats) -> Floats:
 def obeys(question: Question, points: Floats) -> Bools:
     """(n,) whether each point obeys the relations between columns."""
     good = np.ones(len(points), bool)
-    seen = points.astype(np.float32).astype(np.float64) if question.forest.input_dtype == "float32" else points
     for rule in question.rules:
         kind = type(rule).__name__
         for i, point in enumerate(points):
@@ -352,10 +372,10 @@ def obeys(question: Question, points: Floats) -> Bools:
                 n = sum(not _same(point[f], question.row[f]) for f in rule.columns)
                 good[i] &= n <= rule.n
             elif kind == "Together":
-                moved = {_moves(question, f, point[f]) for f in rule.columns}
-                good[i] &= len(moved) == 1
+                changed = {_same(point[f], question.row[f]) for f in rule.columns}
+                good[i] &= len(changed) == 1
             elif kind == "Implies":
-                good[i] &= not _meets(rule.cause, seen[i]) or _meets(rule.effect, seen[i])
+                good[i] &= not _meets(rule.cause, point) or _meets(rule.effect, point)
             else:
                 terms = [c * point[f] for f, c in zip(rule.columns, rule.coefficient, strict=True)]
                 good[i] &= bool(np.isnan(sum(terms)) or sum(terms) <= rule.bound + 1e-9)
@@ -375,38 +395,20 @@ def _meets(cells: Any, point: Floats) -> bool:
     return bool(value < len(cells.categories) and cells.categories[int(value)])
 
 
-def _moves(question: Question, f: int, value: float) -> bool:
-    """Whether a value is on another side of some threshold of the forest than the row's own, or another category."""
-    forest, row = question.forest, question.row[f]
-    if question.is_category[f] or np.isnan(value) or np.isnan(row):
-        return not _same(value, row)
-    if forest.input_dtype == "float32":
-        value, row = float(np.float32(value)), float(np.float32(row))
-    threshold = forest.threshold[(forest.left >= 0) & (forest.feature == f)]
-    return bool(((value <= threshold) != (row <= threshold)).any())
-
-
 # ---- the answer
 
 
-def optimum(question: Question, *, wide: bool = False) -> float:
+def optimum(question: Question) -> float:
     """The distance of the closest answer, infinity where there is none.
 
-    It counts values of the model's dtype only; wide: all float64 values, where a cast to float32 takes some across a
-    threshold. Under the coupled distances a float32 grain counts as any float.
+    Under the coupled distances a float32 grain counts as any float.
     """
-    low, high = cells(question, single=is_coupled(question.distance), wide=wide)
+    low, high = cells(question, single=is_coupled(question.distance))
     if not len(low):
         return float("inf")
     points = inside(question, low, high)
     answers = question.flips(predict(question.forest, points)) & obeys(question, points)
     return float(closest(question, low[answers], high[answers]).min()) if answers.any() else float("inf")
-
-
-def optima(question: Question) -> tuple[float, float]:
-    """The optimum among values of the model's dtype, and the smallest distance that any answer can have."""
-    best = optimum(question)
-    return best, min(best, optimum(question, wide=True)) if question.forest.input_dtype == "float32" else best
 
 
 def faults(question: Question, point: Floats, distance: float) -> list[str]:

@@ -38,7 +38,7 @@ from treefocus import (
 )
 from treefocus.forest import Decision, Floats
 from treefocus.problem import Problem
-from treefocus.schema import ANY_FLOAT
+from treefocus.schema import ANY_FLOAT, FLOAT32
 from treefocus.search import Outcome, Run
 
 EXAMPLES = max(1, round(60 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))
@@ -51,13 +51,13 @@ some = settings(max_examples=max(1, EXAMPLES // 2), phases=[Phase.explicit, Phas
 
 def overclaims(question: Question, outcome: Outcome, i: int) -> list[str]:
     """Everything that the outcome says of a row and that is not so, whether or not a limit stopped the search."""
-    best, floor = brute.optima(question)
+    best = brute.optimum(question)
     status, distance, bound = outcome.status[i], outcome.distance[i], outcome.lower_bound[i]
     wrong = []
     if status.has_answer:
         wrong += brute.faults(question, outcome.points[i], distance)
-        if distance < floor * (1 - RELATIVE) - ABSOLUTE:
-            wrong.append(f"{distance} is closer than any answer ({floor})")
+        if distance < best * (1 - RELATIVE) - ABSOLUTE:
+            wrong.append(f"{distance} is closer than any answer ({best})")
         if not bound <= distance:
             wrong.append(f"the bound {bound} is above the distance {distance}")
     if bound > best * (1 + ABSOLUTE) + ABSOLUTE:
@@ -71,15 +71,12 @@ def overclaims(question: Question, outcome: Outcome, i: int) -> list[str]:
 
 def shortfalls(question: Question, outcome: Outcome, i: int) -> list[str]:
     """What a search without a limit leaves open of a row."""
-    best, floor = brute.optima(question)
-    status = outcome.status[i]
-    if best == np.inf > floor:
-        return []
+    best, status = brute.optimum(question), outcome.status[i]
     if best == np.inf:
         return [] if status is Status.INFEASIBLE else [f"there is no answer, and the status is {status.name}"]
-    # Under coupled distances the best point of a cell is not searched on a grain, nor behind z's back (cosine above 1).
+    # Under coupled distances the best float32 of a cell is not searched, nor behind z's back (cosine above 1).
     is_behind = isinstance(question.distance, Cosine) and best >= 1 - ABSOLUTE
-    is_hard = brute.is_coupled(question.distance) and ((question.grain != ANY_FLOAT).any() or is_behind)
+    is_hard = brute.is_coupled(question.distance) and ((question.grain == FLOAT32).any() or is_behind)
     allowed = (Status.OPTIMAL, Status.BOUNDED) if is_hard else (Status.OPTIMAL,)
     return [] if status in allowed else [f"the optimum is {best}, the status {status.name}"]
 
@@ -273,7 +270,7 @@ def bundled(name: str) -> tuple[Floats, Any]:
 
 
 def leaf_boxes(model: DecisionTreeClassifier) -> tuple[Floats, Floats, Any]:
-    """(n_leaves, d) smallest and largest float32 values that reach each leaf, and the leaf's class."""
+    """(n_leaves, d) smallest and largest values that reach each leaf once rounded to float32, and the leaf's class."""
     tree = model.tree_
     low, high, label = [], [], []
 
@@ -283,10 +280,11 @@ def leaf_boxes(model: DecisionTreeClassifier) -> tuple[Floats, Floats, Any]:
             high.append(b)
             label.append(model.classes_[tree.value[node][0].argmax()])
             return
-        f, last = tree.feature[node], brute.round_down(tree.threshold[node : node + 1])[0]
+        f = tree.feature[node]
+        last, after = brute.beside(tree.threshold[node : node + 1], is_float32=True)
         below, above = b.copy(), a.copy()
-        below[f] = min(b[f], last)
-        above[f] = max(a[f], np.nextafter(np.float32(last), np.float32(np.inf)))
+        below[f] = min(b[f], last[0])
+        above[f] = max(a[f], after[0])
         visit(tree.children_left[node], a, below)
         visit(tree.children_right[node], above, b)
 
@@ -377,7 +375,7 @@ def smallest_by_milp(question: Question, to: int) -> tuple[float, Floats]:
 
     for node in np.flatnonzero(forest.left >= 0):
         f = forest.feature[node]
-        n_left = int((ends[f][1] <= forest.threshold[node]).sum())  # pieces that go left
+        n_left = int((brute.seen(forest, ends[f][1]) <= forest.threshold[node]).sum())  # pieces that go left
         left = {n_binary + leaf: 1.0 for leaf in below(forest.left[node])}
         right = {n_binary + leaf: 1.0 for leaf in below(forest.right[node])}
         if n_left == 0:

@@ -213,6 +213,7 @@ std::vector<double> walked(const Forest& forest, const std::vector<double>& rows
 struct Found {
     std::vector<double> scores, loss, gradient, best, best_distance, polished, exact, distance, bound;
     std::vector<std::int8_t> proof;
+    std::vector<std::uint8_t> is_undecided;
     std::vector<std::int64_t> nodes;
 };
 
@@ -255,10 +256,11 @@ Found run_all(const Question& q, int n_threads, std::int64_t node_limit) {
     found.distance.assign(n, kInfinity);
     found.bound.assign(n, 0.0);
     found.proof.assign(n, 0);
+    found.is_undecided.assign(n, 0);
     found.nodes.assign(n, 0);
     exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance, Limits{kInfinity, node_limit, 1e8}, batch,
-          found.exact.data(), found.distance.data(), found.bound.data(), found.proof.data(), found.nodes.data(), n_threads,
-          control);
+          found.exact.data(), found.distance.data(), found.bound.data(), found.proof.data(),
+          found.is_undecided.data(), found.nodes.data(), n_threads, control);
     return found;
 }
 
@@ -339,9 +341,10 @@ void check_deep(int depth) {
     const Distance distance{Metric::euclidean, weight.data(), nullptr, 2};
     std::vector<double> best(4, kNan), distances(2, kInfinity), bound(2, 0.0);
     std::vector<std::int8_t> proof(2, 3);
+    std::vector<std::uint8_t> is_undecided(2, 0);
     std::vector<std::int64_t> nodes(2, 0);
     exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance, Limits{1.0, 0, 1e8}, q.batch(), best.data(),
-          distances.data(), bound.data(), proof.data(), nodes.data(), 2, control);
+          distances.data(), bound.data(), proof.data(), is_undecided.data(), nodes.data(), 2, control);
     std::vector<double> loss(2), gradient(4);
     const std::vector<std::int8_t> sign(2, 1);
     const SoftForest soft{forest.threshold.data(), forest.leaf_value.data(), 1, 1.0, 1.0, true};

@@ -128,7 +128,7 @@ double Norms::total(const double* delta, std::int32_t d) const {
 
 Choices::Choices(const Forest& forest_, const double* cell_low_, const double* cell_high_)
     : forest(forest_), cell_low(cell_low_), cell_high(cell_high_), value(forest_.n_cells()), delta(value.size()),
-      next(value.size()), by_cost(value.size()), home(forest_.n_features), may_stay(forest_.n_features), low(forest_.n_features),
+      next(value.size()), by_cost(value.size()), home(forest_.n_features), own(forest_.n_features), may_stay(forest_.n_features), low(forest_.n_features),
       high(forest_.n_features) {
     all.low.resize(forest_.n_features);
     all.high.resize(forest_.n_features);
@@ -164,42 +164,31 @@ double Grain::nearest(double v) const {
     return below > -kInfinity && v - below <= above - v ? below : above;
 }
 
-Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box_low, double box_high, const Grain& grain) {
-    Ends ends{grain.up(std::max(cell_low, box_low)), grain.down(std::min(cell_high, box_high))};
-    // A float64 value between two floats belongs to the cell it is rounded into. Listed values are what they are; any
-    // other is taken from there only if the cell has no better one.
-    const bool is_wanted = grain.kind == kListed || (grain.kind == 0 && ends.low > ends.high);
-    if (!forest.is_float32 || !is_wanted) return ends;
-    const auto halfway = [](float a, float b) { return 0.5 * (static_cast<double>(a) + static_cast<double>(b)); };
-    if (std::isfinite(cell_low)) {
-        const float own = static_cast<float>(cell_low);
-        cell_low = halfway(std::nextafter(own, -INFINITY), own);
-        if (static_cast<float>(cell_low) != own) cell_low = std::nextafter(cell_low, INFINITY);
-    }
-    if (std::isfinite(cell_high)) {
-        const float own = static_cast<float>(cell_high);
-        cell_high = halfway(own, std::nextafter(own, INFINITY));
-        if (static_cast<float>(cell_high) != own) cell_high = std::nextafter(cell_high, -INFINITY);
-    }
+Ends ends_of(double cell_low, double cell_high, double box_low, double box_high, const Grain& grain) {
     return {grain.up(std::max(cell_low, box_low)), grain.down(std::min(cell_high, box_high))};
 }
 
-void Choices::load(const Batch& batch, std::int64_t row) {
+void Choices::load(const Batch& questions, std::int64_t row) {
     const std::int32_t d = forest.n_features;
-    x = batch.rows + row * d;
+    batch = &questions;
+    x = questions.rows + row * d;
     is_empty = has_missing = false;
     std::int32_t set_cell = 0;
     for (std::int32_t f = 0; f < d && !is_empty; ++f) {
+        low[f] = questions.low[row * d + f];
+        high[f] = questions.high[row * d + f];
+        own[f] = forest.code(f, x[f]);
         if (forest.has_sets[f]) {
-            load_sets(batch, row, f, set_cell);
+            load_sets(questions, row, f, set_cell);
             set_cell += forest.n_codes(f);
         } else if (std::isnan(x[f])) {  // a missing value stays missing
             home[f] = kMissing;
             all.low[f] = 0;
             all.high[f] = forest.n_codes(f) - 1;
             has_missing = true;
+            may_stay[f] = 1;
         } else {
-            load_range(batch, row, f);
+            load_range(f);
         }
     }
     if (!has_missing || is_empty) return;
@@ -207,7 +196,23 @@ void Choices::load(const Batch& batch, std::int64_t row) {
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) block(forest.tree_start[tree]);
 }
 
-void Choices::load_sets(const Batch& batch, std::int64_t row, std::int32_t f, std::int32_t first_cell) {
+namespace {
+
+// The value of a cell that is closest to the row's, between these ends, or the row's own where it may stay.
+Spot nearest_of(const Choices& choices, std::int32_t f, std::int32_t code, const Ends& ends, bool may_stay) {
+    const double x = choices.x[f];
+    if (code == choices.own[f] && may_stay) return {x, 0.0};
+    if (!(ends.low <= ends.high)) return {NAN, kInfinity};
+    const bool is_above = code > choices.own[f] || (code == choices.own[f] && x < ends.low);
+    double value = is_above ? ends.low : ends.high;
+    if (code == choices.own[f]) value = std::clamp(choices.grain_of(f).kind == kListed ? choices.grain_of(f).nearest(x) : x, ends.low, ends.high);
+    // Capped, so that the square of a huge change is a number still: only what is not allowed costs infinity.
+    return {value, std::min(std::abs(value - x) / choices.batch->scale[f], kHuge)};
+}
+
+}  // namespace
+
+void Choices::load_sets(const Batch& questions, std::int64_t row, std::int32_t f, std::int32_t first_cell) {
     std::int32_t n_set_cells = 0;
     for (std::int32_t g = 0; g < forest.n_features; ++g) n_set_cells += forest.has_sets[g] ? forest.n_codes(g) : 0;
     const std::int32_t n = forest.n_codes(f);
@@ -217,8 +222,8 @@ void Choices::load_sets(const Batch& batch, std::int64_t row, std::int32_t f, st
     all.high[f] = n - 1;
     for (std::int32_t c = 0; c < n; ++c) {
         const std::int32_t i = at(f, c);
-        value[i] = batch.set_value[row * n_set_cells + first_cell + c];
-        delta[i] = std::min(batch.set_delta[row * n_set_cells + first_cell + c], kInfinity);
+        value[i] = questions.set_value[row * n_set_cells + first_cell + c];
+        delta[i] = std::min(questions.set_delta[row * n_set_cells + first_cell + c], kInfinity);
         next[i] = delta[i] < kInfinity ? c : kNone;
         if (delta[i] < kInfinity) cells[c / 64] |= std::uint64_t{1} << (c % 64);
         by_cost[i] = c;
@@ -226,25 +231,21 @@ void Choices::load_sets(const Batch& batch, std::int64_t row, std::int32_t f, st
     const auto begin = by_cost.begin() + at(f, 0);
     std::stable_sort(begin, begin + n, [&](std::int32_t a, std::int32_t b) { return delta[at(f, a)] < delta[at(f, b)]; });
     home[f] = *begin;
+    may_stay[f] = delta[at(f, own[f])] == 0.0;
     is_empty = delta[at(f, home[f])] == kInfinity;
 }
 
-void Choices::load_range(const Batch& batch, std::int64_t row, std::int32_t f) {
-    low[f] = batch.low[row * forest.n_features + f];
-    high[f] = batch.high[row * forest.n_features + f];
-    const std::int32_t own = forest.code(f, x[f]), n = forest.n_codes(f);
-    const Grain grain = batch.grain_of(f);
-    const bool is_listed = grain.kind != kListed || !batch.is_strict[f] || grain.up(x[f]) == x[f];
+void Choices::load_range(std::int32_t f) {
+    const std::int32_t n = forest.n_codes(f);
+    const Grain grain = grain_of(f);
+    const bool is_listed = grain.kind != kListed || !batch->is_strict[f] || grain.up(x[f]) == x[f];
     may_stay[f] = x[f] >= low[f] && x[f] <= high[f] && is_listed;
     double cheapest = kInfinity;
     for (std::int32_t c = 0; c < n; ++c) {
         const std::int32_t i = at(f, c);
-        const auto [a, b] = ends_of(forest, cell_low[i], cell_high[i], low[f], high[f], grain);
-        const bool is_above = c > own || (c == own && x[f] < a);
-        value[i] = c == own && may_stay[f] ? x[f] : a > b ? NAN : is_above ? a : b;
-        if (c == own && !may_stay[f] && a <= b) value[i] = std::clamp(grain.kind == kListed ? grain.nearest(x[f]) : x[f], a, b);
-        // Capped, so that the square of a huge change is a number still: only what is not allowed costs infinity.
-        delta[i] = std::isnan(value[i]) ? kInfinity : std::min(std::abs(value[i] - x[f]) / batch.scale[f], kHuge);
+        const Spot closest = nearest_of(*this, f, c, ends_of(cell_low[i], cell_high[i], low[f], high[f], grain), may_stay[f]);
+        value[i] = closest.value;
+        delta[i] = closest.delta;
         if (delta[i] < cheapest) cheapest = delta[i], home[f] = c;
     }
     is_empty = cheapest == kInfinity;
@@ -284,8 +285,61 @@ void Choices::block(std::int32_t node) {
     }
 }
 
+bool Choices::can_stay(std::int32_t f, const Box& box) const {
+    if (home[f] == kMissing) return true;
+    return may_stay[f] && box.has(forest, f, own[f]) && (std::isnan(x[f]) || box.holds(f, x[f]));
+}
+
+Spot Choices::spot(std::int32_t f, std::int32_t code, const Box& box) const {
+    const std::int32_t i = at(f, code);
+    if (!box.is_cut(f) || next[i] != code || std::isnan(value[i])) return {value[i], next[i] == code ? delta[i] : kInfinity};
+    const Ends ends = ends_of(cell_low[i], cell_high[i], std::max(low[f], box.value_low[f]), std::min(high[f], box.value_high[f]),
+                              grain_of(f));
+    if (!std::isnan(x[f])) return nearest_of(*this, f, code, ends, can_stay(f, box));
+    if (!(ends.low <= ends.high)) return {NAN, kInfinity};  // a value that becomes known costs the same wherever it is
+    return {std::clamp(value[i], ends.low, ends.high), delta[i]};
+}
+
+Ends Choices::hull(std::int32_t f, const Box& box) const {
+    Ends hull{kInfinity, -kInfinity};
+    const auto add = [&](std::int32_t first, std::int32_t last) {
+        double a = low[f], b = high[f];
+        if (!box.value_low.empty()) a = std::max(a, box.value_low[f]), b = std::min(b, box.value_high[f]);
+        const Ends ends = ends_of(cell_low[at(f, first)], cell_high[at(f, last)], a, b, grain_of(f));
+        if (!(ends.low <= ends.high)) return;
+        hull.low = std::min(hull.low, ends.low);
+        hull.high = std::max(hull.high, ends.high);
+    };
+    if (forest.has_sets[f])
+        for_cells(forest, box, f, [&](std::int32_t code) { if (code < forest.n_codes(f) - 1) add(code, code); });
+    else
+        add(box.low[f], box.high[f]);
+    if (!std::isnan(x[f]) && can_stay(f, box)) hull.low = std::min(hull.low, x[f]), hull.high = std::max(hull.high, x[f]);
+    return hull;
+}
+
+// Where values cut into cells: the cheapest of the first cells with a value on either side of home.
+std::int32_t Choices::closest_cut(std::int32_t f, const Box& box) const {
+    std::int32_t best = kNone;
+    double least = kInfinity;
+    const auto look = [&](std::int32_t code) {
+        const double delta = spot(f, code, box).delta;
+        if (delta < least) least = delta, best = code;
+        return delta < kInfinity;
+    };
+    if (forest.has_sets[f]) {
+        for_cells(forest, box, f, look);
+        return best;
+    }
+    const std::int32_t from = std::clamp(home[f], box.low[f], box.high[f]);
+    for (std::int32_t code = from; code <= box.high[f] && !look(code); ++code) {}
+    for (std::int32_t code = from - 1; code >= box.low[f] && !look(code); --code) {}
+    return best;
+}
+
 std::int32_t Choices::closest(std::int32_t f, const Box& box) const {
     if (home[f] == kMissing) return kMissing;
+    if (box.is_cut(f)) return closest_cut(f, box);
     if (forest.has_sets[f]) {
         for (std::int32_t i = at(f, 0); i < at(f, forest.n_codes(f)); ++i)
             if (box.has(forest, f, by_cost[i])) return by_cost[i];

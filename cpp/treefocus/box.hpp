@@ -9,6 +9,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
@@ -21,9 +22,20 @@ constexpr std::int32_t kNone = -2;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A part of the grid: codes low..high of each feature, or the cells of a set, n_words words at forest.word_start[f].
+// Rules can ask for less than whole cells: of the numbers in them those from value_low to value_high; a missing value is
+// not bound by it. Without rules these stay empty.
 struct Box {
     std::vector<std::int32_t> low, high;                   // (d,)
     std::vector<std::uint64_t> cells;                      // (word_start.back(),)
+    std::vector<double> value_low, value_high;             // (d,) or empty
+    std::vector<std::uint8_t> moves;                       // (d,) or empty: the feature counts as changed in this box
+    void bind_values(std::int32_t d) {
+        value_low.assign(d, -kInfinity);
+        value_high.assign(d, kInfinity);
+        moves.assign(d, 0);
+    }
+    bool is_cut(std::int32_t f) const { return !value_low.empty() && (value_low[f] > -kInfinity || value_high[f] < kInfinity); }
+    bool holds(std::int32_t f, double value) const { return value_low.empty() || (value >= value_low[f] && value <= value_high[f]); }
     bool has(const Forest& forest, std::int32_t f, std::int32_t code) const {
         if (forest.has_sets[f]) return cells[forest.word_start[f] + code / 64] >> (code % 64) & 1;
         return code >= low[f] && code <= high[f];
@@ -91,13 +103,16 @@ struct Norms {
     double to_distance(double cost) const { return has_l2 && !has_l1l0 && !has_linf ? std::sqrt(cost) : cost; }
 };
 
-
-// The values low..high of a run of cells that ends at cell_low..cell_high, within the box and on the grain. A float64
-// column of a float32 model may also use what the cast rounds into the cells, where nothing else of them is in the box.
+// The values low..high of a run of cells that ends at cell_low..cell_high, within the box and on the grain.
 struct Ends {
     double low, high;
 };
-Ends ends_of(const Forest& forest, double cell_low, double cell_high, double box_low, double box_high, const Grain& grain);
+Ends ends_of(double cell_low, double cell_high, double box_low, double box_high, const Grain& grain);
+
+// A value of a feature and what it costs to go there; infinity if there is none.
+struct Spot {
+    double value, delta;
+};
 
 struct Choices {
     Choices(const Forest& forest, const double* cell_low, const double* cell_high);
@@ -106,12 +121,14 @@ struct Choices {
     const Forest& forest;
     const double *cell_low, *cell_high;                    // (n_thresholds + d,)
     const double* x = nullptr;
+    const Batch* batch = nullptr;
     std::vector<double> value;                             // (n_cells,) closest allowed value, NaN if none
     std::vector<double> delta;                             // (n_cells,) |change| in the distance space
     std::vector<std::int32_t> next;                        // (n_cells,) the cell itself, or the next allowed behind it
     std::vector<std::int32_t> by_cost;                     // (n_cells,) of a feature with sets: its cells, cheapest first
     std::vector<std::int32_t> home;                        // (d,) cheapest cell
-    std::vector<std::uint8_t> may_stay;                    // (d,) of a range: the row's own value is allowed
+    std::vector<std::int32_t> own;                         // (d,) the row's cell, kMissing where it stays missing
+    std::vector<std::uint8_t> may_stay;                    // (d,) the row's own value is allowed
     Box all;                                               // every allowed cell
     std::vector<double> low, high;                         // (d,) the row's box
     std::vector<std::uint8_t> is_blocked;                  // (n_leaves,) leaves that a missing value routes away from
@@ -129,11 +146,22 @@ struct Choices {
     }
     // The closest allowed cell of a feature in the box, or kNone if it has none.
     std::int32_t closest(std::int32_t f, const Box& box) const;
+    // The closest allowed value of a cell in the box.
+    Spot spot(std::int32_t f, std::int32_t code, const Box& box) const;
+    // The smallest and the largest allowed number of a feature in the box, low above high if there is none.
+    Ends hull(std::int32_t f, const Box& box) const;
+    // The next number above or below that the column can hold.
+    double after(std::int32_t f, double value) const { return grain_of(f).up(std::nextafter(value, kInfinity)); }
+    double before(std::int32_t f, double value) const { return grain_of(f).down(std::nextafter(value, -kInfinity)); }
+    Grain grain_of(std::int32_t f) const { return batch->grain_of(f); }
+    bool is_category(std::int32_t f) const { return forest.has_sets[f] && cell_low[at(f, 0)] == cell_high[at(f, 0)]; }
+    bool can_stay(std::int32_t f, const Box& box) const;   // the row's own value is allowed and in the box
     bool is_allowed(std::int32_t f, std::int32_t code) const { return next[at(f, code)] == code; }
 
 private:
+    std::int32_t closest_cut(std::int32_t f, const Box& box) const;
     void load_sets(const Batch& batch, std::int64_t row, std::int32_t f, std::int32_t first_cell);
-    void load_range(const Batch& batch, std::int64_t row, std::int32_t f);
+    void load_range(std::int32_t f);
     void block(std::int32_t node);
 };
 

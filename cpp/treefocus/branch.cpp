@@ -6,8 +6,13 @@
 namespace treefocus {
 
 Cut Search::choose() {
-    if (rules_ && walker_.predicted() == to_)
-        if (const auto cut = rules_->broken(box_, cost_.codes.data()); cut && can_split(*cut)) return *cut;
+    if (walker_.predicted() == to_) {  // the point would do, but for a rule or for rounding
+        candidate_.resize(forest_.n_features);
+        cost_.point(candidate_.data());
+        if (rules_)
+            if (const auto cut = rules_->broken(box_, cost_.codes.data(), candidate_.data()); cut && can_split(*cut)) return *cut;
+        if (const auto cut = cost_.round_cut(box_, false); cut && can_split(*cut)) return *cut;
+    }
     const Running& one = running_[hardest()];
     const std::vector<double>& weight = one.test().weight;
     gain_.resize(forest_.n_trees());
@@ -55,7 +60,7 @@ void Search::weigh_sets(const Running& one, std::int32_t f) {
     });
     std::sort(touched_.begin(), touched_.end());
     for (const std::int32_t set : touched_) {
-        weigh({f, 0, true, set}, pull_set_[set]);
+        weigh({f, 0, true, By::set, set}, pull_set_[set]);
         pull_set_[set] = 0.0;
     }
 }
@@ -68,7 +73,7 @@ void Search::weigh(const Cut& cut, double behind) {
 }
 
 double Search::cost_of(const Cut& cut) const {
-    if (cut.set == kNoSet) return cost_.with(cut.feature, cut.code);
+    if (cut.by == By::cells) return cost_.with(cut.feature, cut.code);
     double least = kInfinity;
     for_cells(forest_, box_, cut.feature, [&](std::int32_t code) {
         if (is_far_cell(cut, code)) least = std::min(least, cost_.with(cut.feature, code));
@@ -89,17 +94,19 @@ std::size_t Search::hardest() const {
     return worst;
 }
 
-Cut Search::any_cut() const {
+Cut Search::any_cut() {
     for (std::int32_t f = 0; f < forest_.n_features; ++f) {
         const std::int32_t code = walker_.codes()[f];
         if (code == kMissing) continue;
         if (forest_.has_sets[f]) {
-            if (const Cut cut{f, code, true, kAllBut}; can_split(cut)) return cut;
+            if (const Cut cut{f, code, true, By::all_but}; can_split(cut)) return cut;
             continue;
         }
         if (code < box_.high[f]) return {f, code + 1, true};
         if (code > box_.low[f]) return {f, code - 1, false};
     }
+    if (walker_.predicted() == to_)
+        if (const auto cut = cost_.round_cut(box_, true); cut && can_split(*cut)) return *cut;
     return {};
 }
 

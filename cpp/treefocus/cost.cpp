@@ -34,6 +34,8 @@ void SeparableCost::load(const Choices& choices, const Batch&, std::int64_t) {
     const Forest& forest = choices.forest;
     codes.assign(forest.n_features, 0);
     delta_.assign(forest.n_features, 0.0);
+    value_.assign(forest.n_features, 0.0);
+    term_.assign(forest.n_features, 0.0);
     step_.assign(choices.delta.size(), 0.0);
     if (!norms_.is_additive()) return;
     for (std::int32_t f = 0; f < forest.n_features; ++f)
@@ -43,9 +45,12 @@ void SeparableCost::load(const Choices& choices, const Batch&, std::int64_t) {
             });
 }
 
-void SeparableCost::place(std::int32_t f, std::int32_t code) {
+void SeparableCost::place(std::int32_t f, std::int32_t code, const Box& box) {
+    const Spot spot = code == kMissing ? Spot{NAN, 0.0} : choices_->spot(f, code, box);
     codes[f] = code;
-    delta_[f] = code == kMissing ? 0.0 : choices_->delta[choices_->at(f, code)];
+    value_[f] = spot.value;
+    delta_[f] = spot.delta;
+    term_[f] = norms_.is_additive() ? norms_.step(f, spot.delta) : 0.0;
 }
 
 bool SeparableCost::settle(const Box& box) {
@@ -53,51 +58,52 @@ bool SeparableCost::settle(const Box& box) {
     for (std::int32_t f = 0; f < d; ++f) {
         const std::int32_t code = choices_->closest(f, box);
         if (code == kNone) return false;
-        place(f, code);
+        place(f, code, box);
     }
-    if (norms_.is_additive()) {
-        cost = 0.0;
-        for (std::int32_t f = 0; f < d; ++f)
-            if (codes[f] != kMissing) cost += step_[choices_->at(f, codes[f])];
-    } else {
-        cost = norms_.total(delta_.data(), d);
-    }
-    reached = cost;
+    total();
     return true;
 }
 
 bool SeparableCost::settle_after(std::int32_t f, const Box& box) {
     const std::int32_t code = choices_->closest(f, box);
     if (code == kNone) return false;
-    if (norms_.is_additive()) cost += step_[choices_->at(f, code)] - step_[choices_->at(f, codes[f])];
-    place(f, code);
-    if (!norms_.is_additive()) cost = norms_.total(delta_.data(), static_cast<std::int32_t>(codes.size()));
-    reached = cost;
+    const double before = term_[f];
+    place(f, code, box);
+    if (!norms_.is_additive()) total();
+    else reached = cost += term_[f] - before;
     return true;
 }
 
+void SeparableCost::total() {
+    const std::int32_t d = static_cast<std::int32_t>(codes.size());
+    if (norms_.is_additive()) {
+        cost = 0.0;
+        for (std::int32_t f = 0; f < d; ++f) cost += term_[f];
+    } else {
+        cost = norms_.total(delta_.data(), d);
+    }
+    reached = cost;
+}
+
 double SeparableCost::with(std::int32_t f, std::int32_t code) const {
-    if (norms_.is_additive()) return cost - step_[choices_->at(f, codes[f])] + step_[choices_->at(f, code)];
+    if (norms_.is_additive()) return cost - term_[f] + step_[choices_->at(f, code)];
     std::vector<double> delta = delta_;
     delta[f] = choices_->delta[choices_->at(f, code)];
     return norms_.total(delta.data(), static_cast<std::int32_t>(codes.size()));
 }
 
 void SeparableCost::save(std::int32_t f, std::vector<double>& stack) const {
-    stack.push_back(cost);
-    stack.push_back(codes[f]);
+    stack.insert(stack.end(), {cost, value_[f], delta_[f], term_[f], static_cast<double>(codes[f])});
 }
 
 void SeparableCost::restore(std::int32_t f, std::vector<double>& stack) {
-    place(f, static_cast<std::int32_t>(stack.back()));
-    stack.pop_back();
-    reached = cost = stack.back();
-    stack.pop_back();
-}
-
-void SeparableCost::point(double* values) const {
-    for (std::size_t f = 0; f < codes.size(); ++f)
-        values[f] = codes[f] == kMissing ? NAN : choices_->value[choices_->at(static_cast<std::int32_t>(f), codes[f])];
+    const double* saved = stack.data() + stack.size() - 5;
+    reached = cost = saved[0];
+    value_[f] = saved[1];
+    delta_[f] = saved[2];
+    term_[f] = saved[3];
+    codes[f] = static_cast<std::int32_t>(saved[4]);
+    stack.resize(stack.size() - 5);
 }
 
 }  // namespace treefocus

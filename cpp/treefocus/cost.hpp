@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
-#include "treefocus/rules.hpp"
+#include "treefocus/narrow.hpp"
+#include "treefocus/program.hpp"
 
 namespace treefocus {
 
@@ -22,6 +24,15 @@ public:
     // Undo: what settle_after(f) changes, put on a stack and taken back.
     virtual void save(std::int32_t f, std::vector<double>& stack) const = 0;
     virtual void restore(std::int32_t f, std::vector<double>& stack) = 0;
+    // The same for all that settle changes.
+    virtual void save_all(std::vector<double>& stack) const = 0;
+    virtual void restore_all(std::vector<double>& stack) = 0;
+    // Costs that round their closest point to values that the columns can hold: a split by value beside it, where it was
+    // rounded, or anywhere; nothing if no such split is left.
+    virtual bool is_rounding() const { return false; }
+    virtual std::optional<Cut> round_cut(const Box&, bool /*anywhere*/) const { return std::nullopt; }
+    // Whether a box that still holds the closest point has lost, in feature f, what it was before it was rounded.
+    virtual bool has_lost(std::int32_t, const Box&) const { return false; }
     // The closest point, as values in the user's units that the answer may hold; its distance is never below cost.
     virtual void point(double* values) const = 0;
     // Additive cost per cell (n_cells,), or null if the cost is not a sum over features.
@@ -52,68 +63,105 @@ public:
     double with(std::int32_t f, std::int32_t code) const override;
     void save(std::int32_t f, std::vector<double>& stack) const override;
     void restore(std::int32_t f, std::vector<double>& stack) override;
-    void point(double* values) const override;
+    void point(double* values) const override { std::copy(value_.begin(), value_.end(), values); }
     const std::vector<double>* additive() const override { return norms_.is_additive() ? &step_ : nullptr; }
     double to_cost(double distance) const override { return norms_.to_cost(distance); }
     double to_distance(double cost) const override { return norms_.to_distance(cost); }
 
+    double term(std::int32_t f) const { return term_[f]; }
+    double delta(std::int32_t f) const { return delta_[f]; }
+    void save_all(std::vector<double>& stack) const override { save_whole(stack, {&value_, &delta_, &term_}); }
+    void restore_all(std::vector<double>& stack) override { restore_whole(stack, {&value_, &delta_, &term_}); }
+
 private:
-    void place(std::int32_t f, std::int32_t code);
+    void place(std::int32_t f, std::int32_t code, const Box& box);
+    void total();
     const Norms& norms_;
     const Choices* choices_ = nullptr;
     std::vector<double> step_;               // (n_cells,) additive term of each cell
-    std::vector<double> delta_;              // (d,) of the closest point
+    std::vector<double> value_, delta_;      // (d,) the closest point, and how far it is
+    std::vector<double> term_;               // (d,) what that adds to an additive cost
 };
 
-// The same under linear rules, which couple the features they name.
-class LinearCost : public BoxCost {
+// Costs whose closest point is found as if columns could hold any number, and rounded to what they can hold.
+class RoundedCost : public BoxCost {
+public:
+    bool settle_after(std::int32_t, const Box& box) override { return settle(box); }
+    void save(std::int32_t, std::vector<double>& stack) const override { save_all(stack); }
+    void restore(std::int32_t, std::vector<double>& stack) override { restore_all(stack); }
+    void point(double* values) const override { std::copy(point_.begin(), point_.end(), values); }
+    bool is_rounding() const override { return true; }
+    std::optional<Cut> round_cut(const Box& box, bool anywhere) const override;
+    bool has_lost(std::int32_t f, const Box& box) const override;
+
+protected:
+    void load_row(const Choices& choices, const Batch& batch, std::int64_t row);
+    bool set_ends(const Box& box, std::int32_t f);
+    // Brings values onto the grain, in the direction in which sums stay within their bounds, and mends broken sums by
+    // moving what needs no rounding.
+    void round(std::int32_t f, double pull);
+    double excess(const Rules::Linear& rule, const std::vector<double>& values) const;
+    bool is_possible(const Rules::Linear& rule) const;      // at the best ends of its features
+    void repair(const std::vector<double>& dearness, bool is_rounded);
+    // Several rules at once: the values that obey all of them and cost least as the dearness has it, with the rules' prices;
+    // `impossible` only where that is certain.
+    Verdict meet_rules(const std::vector<double>& dearness, std::vector<double>& values, std::vector<double>& prices) const;
+    bool is_impossible(const std::vector<double>& weights) const;
+    std::vector<double> x_values() const;
+    void nudge(const Rules::Linear& rule);
+    double pull_of(std::int32_t f) const;
+
+    const Choices* choices_ = nullptr;
+    const Batch* batch_ = nullptr;
+    const double* x_ = nullptr;
+    std::vector<const Rules::Linear*> rules_;
+    std::vector<double> own_excess_;         // (n_rules,) of the row itself, to the last bit
+    std::vector<std::uint8_t> is_free_;      // (d,) features that are moved by these costs
+    std::vector<double> low_, high_;         // (d,) ends of the box, in the user's units
+    std::vector<double> relaxed_;            // (d,) the closest point before rounding
+    std::vector<double> point_;              // (d,) and after
+};
+
+// Sums and maxima under linear rules, which couple the features they name (linear.cpp).
+class LinearCost : public RoundedCost {
 public:
     explicit LinearCost(const Norms& norms) : norms_(norms), base_(norms) {}
     void load(const Choices& choices, const Batch& batch, std::int64_t row) override;
     bool settle(const Box& box) override;
-    bool settle_after(std::int32_t, const Box& box) override { return settle(box); }
-    double with(std::int32_t f, std::int32_t code) const override;
-    void save(std::int32_t f, std::vector<double>& stack) const override;
-    void restore(std::int32_t f, std::vector<double>& stack) override;
-    void point(double* values) const override { std::copy(point_.begin(), point_.end(), values); }
+    double with(std::int32_t f, std::int32_t code) const override { return std::max(cost, base_.with(f, code)); }
+    void save_all(std::vector<double>& stack) const override;
+    void restore_all(std::vector<double>& stack) override;
     const std::vector<double>* additive() const override { return base_.additive(); }
     double to_cost(double distance) const override { return norms_.to_cost(distance); }
     double to_distance(double cost) const override { return norms_.to_distance(cost); }
 
 private:
-    bool set_ends(const Box& box);
     double cost_at(std::int32_t f, double value) const;
     double choice(std::int32_t f, double price) const;
     double priced(std::vector<double>& values) const;
-    double excess(const Rules::Linear& rule, const std::vector<double>& values) const;
-    void solve();
-    void raise(std::size_t j, std::vector<double>& before, std::vector<double>& after);
-    void repair();
+    bool solve();
+    bool obeys(const std::vector<double>& values) const;
+    void take(const std::vector<double>& values);
+    double raise(std::size_t j, std::vector<double>& before, std::vector<double>& after);
     void place();
     const Norms& norms_;
     SeparableCost base_;                     // without the rules
-    const Choices* choices_ = nullptr;
-    const Batch* batch_ = nullptr;
-    const double* x_ = nullptr;
-    std::vector<const Rules::Linear*> rules_;
-    std::vector<std::uint8_t> is_used_;      // (d,) features that a rule names
     std::vector<double> mu_;                 // (n_rules,) prices
-    std::vector<double> low_, high_;         // (d,) ends of the box, in the user's units
-    std::vector<double> point_, delta_;      // (d,) the closest point
+    std::vector<double> dearness_;           // (d,) what a unit of a feature costs, about
+    std::vector<double> delta_;              // (d,) how far the closest point is
 };
 
-// Distances that couple the features: Mahalanobis (a quadratic program over the box) and cosine (one scalar search).
-// Both are solved to a point and a bound that holds whether or not the solver has converged.
-class CoupledCost : public BoxCost {
+// Distances that couple the features: Mahalanobis (a quadratic program over the box, with linear rules in it) and cosine
+// (one scalar search; linear rules only mend its point). Both are solved to a point and a bound that holds whether or not
+// the solver has converged.
+class CoupledCost : public RoundedCost {
 public:
     explicit CoupledCost(const Distance& distance) : distance_(distance) {}
     void load(const Choices& choices, const Batch& batch, std::int64_t row) override;
     bool settle(const Box& box) override;
-    bool settle_after(std::int32_t, const Box& box) override { return settle(box); }
     double with(std::int32_t f, std::int32_t code) const override;
-    void save(std::int32_t f, std::vector<double>& stack) const override;
-    void restore(std::int32_t f, std::vector<double>& stack) override;
-    void point(double* values) const override { std::copy(point_.begin(), point_.end(), values); }
+    void save_all(std::vector<double>& stack) const override;
+    void restore_all(std::vector<double>& stack) override;
     double to_cost(double distance) const override { return is_root() ? distance * distance : distance; }
     double to_distance(double cost) const override { return is_root() ? std::sqrt(cost) : cost; }
 
@@ -121,22 +169,26 @@ private:
     // Whether a feature keeps its value: it is missing, or a category, which these distances cannot measure.
     bool is_still(std::int32_t f) const { return choices_->home[f] == kMissing || choices_->forest.has_sets[f]; }
     bool is_root() const { return distance_.metric == Metric::mahalanobis; }
+    bool is_cosine() const { return distance_.metric == Metric::cosine; }
     void solve_quadratic();
+    double minimise();
+    void descend();
+    void raise(std::size_t j);
+    double sum_of(std::size_t j) const;
     void newton();
     void solve_cosine();
-    void place();                            // point_, codes and reached from y_
+    void place();                            // relaxed_, point_, codes and reached from y_
     const Distance& distance_;
-    const Choices* choices_ = nullptr;
-    const Batch* batch_ = nullptr;
-    const double* x_ = nullptr;
     std::vector<double> start_;              // (d,) the row in the distance space
     std::vector<double> y_;                  // (d,) the closest point there
     std::vector<double> y_low_, y_high_;     // (d,) the box there
-    std::vector<double> value_low_, value_high_;   // (d,) the box in the user's units
-    std::vector<double> point_, measured_;
-    std::vector<double> u_, slope_, lower_, step_;   // of the quadratic program: y - start, Q u, Cholesky factor, Newton step
+    std::vector<double> measured_;
+    std::vector<double> together_;           // (d,) a point that obeys several rules, where there are some
+    std::vector<double> dearness_;           // (d,) what a unit of a feature costs, about
+    std::vector<double> mu_, price_;         // (n_rules,) prices of the rules, and (d,) what they add to each feature's slope
+    std::vector<double> u_, slope_, lower_, step_;   // of the quadratic program: y - start, half its slope, Cholesky factor, Newton step
     std::vector<std::int32_t> free_;
-    std::vector<double> variance_;           // (d,) diagonal of the inverse of the inverse covariance
+    std::vector<double> covariance_;         // (d, d) the inverse of the inverse covariance
 };
 
 }  // namespace treefocus

@@ -7,104 +7,186 @@ namespace treefocus {
 
 namespace {
 
-// The diagonal of the inverse of a symmetric positive definite matrix, by Cholesky.
-std::vector<double> inverse_diagonal(const double* matrix, std::int32_t d) {
-    std::vector<double> lower(static_cast<std::size_t>(d) * d, 0.0), diagonal(d, 0.0);
+constexpr double kTiny = 1e-300;            // in place of a pivot that rounding brought to zero
+constexpr double kCosineNoise = 1e-11;      // absolute rounding error of a cosine distance
+constexpr double kQuadraticNoise = 1e-19;   // the same of a squared Mahalanobis distance near zero; beyond, see minimise()
+constexpr double kReach = 1.0 + 1e-6;       // for the rounding of the inverse, whose condition is at most 1e8
+constexpr double kConverged = 1e-12;        // the program's value and bound this close to each other, relatively
+constexpr int kRounds = 40;                 // of the quadratic program; it takes two or three
+
+// The inverse of a symmetric positive definite matrix, by Cholesky.
+std::vector<double> inverse_of(const double* matrix, std::int32_t d) {
+    std::vector<double> lower(static_cast<std::size_t>(d) * d, 0.0), inverse(lower.size(), 0.0), v(d);
     for (std::int32_t i = 0; i < d; ++i)
         for (std::int32_t j = 0; j <= i; ++j) {
             double sum = matrix[i * d + j];
             for (std::int32_t k = 0; k < j; ++k) sum -= lower[i * d + k] * lower[j * d + k];
-            lower[i * d + j] = i == j ? std::sqrt(std::max(sum, 1e-300)) : sum / lower[j * d + j];
+            lower[i * d + j] = i == j ? std::sqrt(std::max(sum, kTiny)) : sum / lower[j * d + j];
         }
-    for (std::int32_t column = 0; column < d; ++column) {  // solve L v = e_column; the sum of v^2 is the entry
-        std::vector<double> v(d, 0.0);
-        for (std::int32_t i = column; i < d; ++i) {
+    for (std::int32_t column = 0; column < d; ++column) {  // L v = e_column, then L' (column of the inverse) = v
+        for (std::int32_t i = 0; i < d; ++i) {
             double sum = i == column ? 1.0 : 0.0;
             for (std::int32_t k = column; k < i; ++k) sum -= lower[i * d + k] * v[k];
-            v[i] = sum / lower[i * d + i];
-            diagonal[column] += v[i] * v[i];
+            v[i] = i < column ? 0.0 : sum / lower[i * d + i];
+        }
+        for (std::int32_t i = d; i-- > 0;) {
+            double sum = v[i];
+            for (std::int32_t k = i + 1; k < d; ++k) sum -= lower[k * d + i] * inverse[k * d + column];
+            inverse[i * d + column] = sum / lower[i * d + i];
         }
     }
-    return diagonal;
+    return inverse;
 }
 
 }  // namespace
 
 void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t row) {
     const std::int32_t d = choices.forest.n_features;
-    choices_ = &choices;
-    batch_ = &batch;
-    x_ = batch.rows + row * d;
-    codes.assign(d, 0);
+    load_row(choices, batch, row);
     start_.resize(d);
     for (std::int32_t f = 0; f < d; ++f) start_[f] = choices.forest.has_sets[f] ? NAN : (x_[f] - batch.offset[f]) / batch.scale[f];
     y_ = start_;
-    noise = distance_.metric == Metric::cosine ? 1e-11 : 1e-19;  // in units of cost
-    for (auto* v : {&y_low_, &y_high_, &value_low_, &value_high_, &point_, &measured_, &slope_}) v->assign(d, 0.0);
-    if (distance_.metric != Metric::cosine && variance_.empty()) variance_ = inverse_diagonal(distance_.inverse, d);
+    noise = is_cosine() ? kCosineNoise : kQuadraticNoise;
+    for (auto* v : {&y_low_, &y_high_, &measured_, &slope_, &price_, &dearness_}) v->assign(d, 0.0);
+    if (!is_cosine() && covariance_.empty()) covariance_ = inverse_of(distance_.inverse, d);
+    for (std::int32_t f = 0; f < d; ++f) {
+        is_free_[f] = !is_still(f);
+        dearness_[f] = (is_cosine() ? distance_.weight[f] : std::sqrt(distance_.inverse[f * d + f])) / batch.scale[f];
+    }
 }
 
 bool CoupledCost::settle(const Box& box) {
-    const Choices& choices = *choices_;
-    for (std::int32_t f = 0; f < choices.forest.n_features; ++f) {
+    for (std::int32_t f = 0; f < choices_->forest.n_features; ++f) {
         if (is_still(f)) continue;
-        const std::int32_t own = choices.forest.code(f, x_[f]);
-        auto [a, b] = ends_of(choices.forest, choices.cell_low[choices.at(f, box.low[f])],
-                              choices.cell_high[choices.at(f, box.high[f])], choices.low[f], choices.high[f], batch_->grain_of(f));
-        if (own >= box.low[f] && own <= box.high[f] && choices.may_stay[f])
-            a = std::min(a, x_[f]), b = std::max(b, x_[f]);
-        if (a > b) return false;
-        value_low_[f] = a;
-        value_high_[f] = b;
-        y_low_[f] = start_[f] + (a - x_[f]) / batch_->scale[f];
-        y_high_[f] = start_[f] + (b - x_[f]) / batch_->scale[f];
+        if (!set_ends(box, f)) return false;
+        y_low_[f] = start_[f] + (low_[f] - x_[f]) / batch_->scale[f];
+        y_high_[f] = start_[f] + (high_[f] - x_[f]) / batch_->scale[f];
     }
-    if (distance_.metric == Metric::cosine) solve_cosine();
+    if (!std::all_of(rules_.begin(), rules_.end(), [&](const auto* rule) { return is_possible(*rule); })) return false;
+    together_.clear();
+    if (rules_.size() > 1) {
+        std::vector<double> prices;
+        if (meet_rules(dearness_, together_, prices) == Verdict::impossible) return false;
+    }
+    if (is_cosine()) solve_cosine();
     else solve_quadratic();
     place();
     return true;
 }
 
-// min u' Q u over the box, by turns: coordinate descent finds which features sit on the box's sides, a Newton step solves
-// for the others. For any u, u' Q u + sum over f of min over the box of 2 (Q u)_f (v_f - u_f) is a lower bound.
+// min u' Q u over the box and under the rules. With a price mu_j on every rule it is min u' Q u + p u over the box, and what
+// that gives is a bound for ANY prices; they are raised in turn until the point obeys.
 void CoupledCost::solve_quadratic() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
-    const double* q = distance_.inverse;
     u_.resize(d);
     for (std::int32_t f = 0; f < d; ++f)
         u_[f] = is_still(f) ? 0.0 : std::clamp(y_[f], y_low_[f], y_high_[f]) - start_[f];
+    mu_.assign(rules_.size(), 0.0);
+    std::fill(price_.begin(), price_.end(), 0.0);
+    cost = std::max(minimise(), 0.0);
+    constexpr int kTurns = 100;
+    constexpr double kProgress = 1e-13;  // a turn that raises the bound by less, relatively, is the last
+    for (int turn = 0; turn < kTurns; ++turn) {
+        const double least = cost * (1.0 + kProgress);
+        bool is_done = true;
+        for (std::size_t j = 0; j < rules_.size(); ++j)
+            if (mu_[j] > 0.0 || sum_of(j) > 0.0) {
+                is_done = false;
+                raise(j);
+            }
+        if (is_done || rules_.size() == 1 || (turn > 0 && cost <= least)) break;
+    }
+    for (std::int32_t f = 0; f < d; ++f)
+        if (!is_still(f)) y_[f] = start_[f] + u_[f];
+}
+
+// How far the point is above the bound of a rule.
+double CoupledCost::sum_of(std::size_t j) const {
+    double sum = own_excess_[j];
+    for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
+        const std::int32_t f = rules_[j]->features[i];
+        sum += rules_[j]->coefficient[i] * u_[f] * batch_->scale[f];
+    }
+    return sum;
+}
+
+// The price of one rule at which the point begins to obey it, the others' prices as they are; `cost` keeps the best bound.
+void CoupledCost::raise(std::size_t j) {
+    const auto set = [&](double mu) {
+        for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
+            const std::int32_t f = rules_[j]->features[i];
+            price_[f] += (mu - mu_[j]) * rules_[j]->coefficient[i] * batch_->scale[f];
+        }
+        mu_[j] = mu;
+        cost = std::max(cost, minimise());
+        return sum_of(j);
+    };
+    double low = 0.0, high = std::max(2.0 * mu_[j], 1e-6);
+    if (set(0.0) <= 0.0) return;
+    for (int i = 0; i < 200 && set(high) > 0.0; ++i) low = high, high *= 2.0;
+    for (int i = 0; i < 60; ++i) {
+        const double middle = 0.5 * (low + high);
+        if (middle == low || middle == high) break;
+        const double sum = set(middle);
+        (sum > 0.0 ? low : high) = middle;
+    }
+    set(high);
+}
+
+// min u' Q u + p u over the box, u in place, by turns: coordinate descent finds which features sit on the box's sides, a
+// Newton step solves for the others. For any u, its value + sum over f of min over the box of slope_f (v_f - u_f) is a lower
+// bound of it, returned with what the prices add, less what rounding may have added.
+double CoupledCost::minimise() {
+    const std::int32_t d = static_cast<std::int32_t>(y_.size());
+    const double* q = distance_.inverse;
+    double constant = 0.0, shift = 0.0;  // of the prices; how much of the value lies below zero because of them
+    std::vector<double> centre(d, 0.0);  // the minimum without a box
+    for (std::size_t j = 0; j < rules_.size(); ++j) constant += mu_[j] * own_excess_[j];
+    for (std::int32_t f = 0; f < d && !rules_.empty(); ++f) {
+        for (std::int32_t g = 0; g < d; ++g) centre[f] -= 0.5 * covariance_[f * d + g] * price_[g];
+        shift -= 0.5 * price_[f] * centre[f];
+    }
     double bound = 0.0;
-    for (int round = 0; round < 40; ++round) {
-        double value = 0.0;
+    for (int round = 0; round < kRounds; ++round) {
+        double value = 0.0, size = std::abs(constant);
         for (std::int32_t f = 0; f < d; ++f) {
-            slope_[f] = 0.0;
-            for (std::int32_t g = 0; g < d; ++g) slope_[f] += q[f * d + g] * u_[g];
-            value += u_[f] * slope_[f];
+            double half = 0.0, sum = 0.0;
+            for (std::int32_t g = 0; g < d; ++g) half += q[f * d + g] * u_[g], sum += std::abs(q[f * d + g] * u_[g]);
+            value += u_[f] * (half + price_[f]);
+            size += std::abs(u_[f]) * (sum + std::abs(price_[f]));
+            slope_[f] = half + 0.5 * price_[f];
         }
         bound = value;
         for (std::int32_t f = 0; f < d; ++f) {
             if (is_still(f) || slope_[f] == 0.0) continue;
             // The best point costs at most `value`, so it lies this close in every feature, wherever the box ends.
-            const double reach = std::sqrt(value * variance_[f]) * (1.0 + 1e-9);
-            const double end = std::clamp((slope_[f] > 0.0 ? y_low_[f] : y_high_[f]) - start_[f], -reach, reach);
+            const double reach = std::sqrt(std::max(value + shift, 0.0) * covariance_[f * d + f]) * kReach;
+            const double end = std::clamp((slope_[f] > 0.0 ? y_low_[f] : y_high_[f]) - start_[f], centre[f] - reach, centre[f] + reach);
             bound += std::min(2.0 * slope_[f] * (end - u_[f]), 0.0);
+            size += std::abs(slope_[f]) * (std::abs(end) + std::abs(u_[f]));
         }
-        if (std::isfinite(bound) && value - bound <= 1e-12 * value) break;
-        for (int inner = 0; inner < 3; ++inner)
-            for (std::int32_t f = 0; f < d; ++f) {
-                if (is_still(f)) continue;
-                const double want = u_[f] - slope_[f] / q[f * d + f];
-                const double next = std::clamp(want, y_low_[f] - start_[f], y_high_[f] - start_[f]);
-                const double move = next - u_[f];
-                if (move == 0.0) continue;
-                u_[f] = next;
-                for (std::int32_t g = 0; g < d; ++g) slope_[g] += q[g * d + f] * move;
-            }
+        const bool is_solved = std::isfinite(bound) && value - bound <= kConverged * std::abs(value);
+        bound += constant - d * std::numeric_limits<double>::epsilon() * size;
+        if (is_solved) break;
+        descend();
         newton();
     }
-    for (std::int32_t f = 0; f < d; ++f)
-        if (!is_still(f)) y_[f] = start_[f] + u_[f];
-    cost = std::isfinite(bound) ? std::max(bound, 0.0) : 0.0;
+    return std::isfinite(bound) ? bound : 0.0;
+}
+
+void CoupledCost::descend() {
+    const std::int32_t d = static_cast<std::int32_t>(y_.size());
+    const double* q = distance_.inverse;
+    for (int inner = 0; inner < 3; ++inner)
+        for (std::int32_t f = 0; f < d; ++f) {
+            if (is_still(f)) continue;
+            const double want = u_[f] - slope_[f] / q[f * d + f];
+            const double next = std::clamp(want, y_low_[f] - start_[f], y_high_[f] - start_[f]);
+            const double move = next - u_[f];
+            if (move == 0.0) continue;
+            u_[f] = next;
+            for (std::int32_t g = 0; g < d; ++g) slope_[g] += q[g * d + f] * move;
+        }
 }
 
 // The features off the box's sides go to where they would be alone, or as far in that direction as the box allows.
@@ -122,7 +204,7 @@ void CoupledCost::newton() {
         for (std::size_t j = 0; j <= i; ++j) {
             double sum = q[free_[i] * d + free_[j]];
             for (std::size_t k = 0; k < j; ++k) sum -= lower_[i * n + k] * lower_[j * n + k];
-            lower_[i * n + j] = i == j ? std::sqrt(std::max(sum, 1e-300)) : sum / lower_[j * n + j];
+            lower_[i * n + j] = i == j ? std::sqrt(std::max(sum, kTiny)) : sum / lower_[j * n + j];
         }
         double sum = -slope_[free_[i]];
         for (std::size_t k = 0; k < i; ++k) sum -= lower_[i * n + k] * step_[k];
@@ -204,29 +286,36 @@ void CoupledCost::place() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     for (std::int32_t f = 0; f < d; ++f) {
         if (is_still(f)) {
-            measured_[f] = NAN;
             codes[f] = choices_->home[f];
-            point_[f] = codes[f] == kMissing ? NAN : choices_->value[choices_->at(f, codes[f])];
+            point_[f] = relaxed_[f] = codes[f] == kMissing ? NAN : choices_->value[choices_->at(f, codes[f])];
             continue;
         }
-        double value = y_[f] == start_[f] ? x_[f] : x_[f] + (y_[f] - start_[f]) * batch_->scale[f];
-        value = std::clamp(value, value_low_[f], value_high_[f]);
-        if (value != x_[f] || !choices_->may_stay[f]) value = std::clamp(snap(value, batch_->grain_of(f)), value_low_[f], value_high_[f]);
-        point_[f] = value;
-        measured_[f] = start_[f] + (value - x_[f]) / batch_->scale[f];
-        codes[f] = choices_->forest.code(f, value);
+        const double value = y_[f] == start_[f] ? x_[f] : x_[f] + (y_[f] - start_[f]) * batch_->scale[f];
+        point_[f] = relaxed_[f] = std::clamp(value, low_[f], high_[f]);
+    }
+    for (const bool is_rounded : {false, true}) {
+        if (!rules_.empty()) repair(dearness_, is_rounded);
+        const auto is_broken = [&](const auto* rule) { return excess(*rule, point_) > 0.0; };
+        if (!is_rounded && !together_.empty() && std::any_of(rules_.begin(), rules_.end(), is_broken)) point_ = together_;
+        for (std::int32_t f = 0; f < d && !is_rounded; ++f)
+            if (!is_still(f)) relaxed_[f] = point_[f], round(f, pull_of(f));
+    }
+    for (const Rules::Linear* rule : rules_) nudge(*rule);
+    for (std::int32_t f = 0; f < d; ++f) {
+        if (!is_still(f)) codes[f] = choices_->forest.code(f, point_[f]);
+        measured_[f] = is_still(f) ? NAN : start_[f] + (point_[f] - x_[f]) / batch_->scale[f];
     }
     reached = std::max(cost, to_cost(distance_.value(start_.data(), measured_.data())));
 }
 
 double CoupledCost::with(std::int32_t f, std::int32_t code) const {
-    if (distance_.metric == Metric::cosine) return cost;
+    if (is_cosine()) return cost;
     const double delta = choices_->delta[choices_->at(f, code)];
-    return std::max(cost, delta * delta / variance_[f]);
+    return std::max(cost, delta * delta / (covariance_[f * codes.size() + f] * kReach));
 }
 
-void CoupledCost::save(std::int32_t, std::vector<double>& stack) const { save_whole(stack, {&y_, &point_}); }
+void CoupledCost::save_all(std::vector<double>& stack) const { save_whole(stack, {&y_, &point_, &relaxed_}); }
 
-void CoupledCost::restore(std::int32_t, std::vector<double>& stack) { restore_whole(stack, {&y_, &point_}); }
+void CoupledCost::restore_all(std::vector<double>& stack) { restore_whole(stack, {&y_, &point_, &relaxed_}); }
 
 }  // namespace treefocus

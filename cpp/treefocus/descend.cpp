@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "treefocus/kernels.hpp"
 #include "treefocus/rules.hpp"
@@ -34,7 +35,7 @@ public:
             if (point_[f] != x_[f] && !std::isnan(point_[f]))
                 point_[f] = std::clamp(snap(point_[f], batch.grain_of(f)), low_[f], high_[f]);
         }
-        if (batch.rules) rules_.emplace(forest, *batch.rules, x_);
+        if (batch.rules) rules_.emplace(*batch.rules, x_);
         walker_.place(point_.data());
         is_low_ = walker_.score() < forest.cut;
         look();

@@ -19,14 +19,16 @@ Plan::Plan(const Forest& forest, const Limits& limits, int n_wanted) {
     const double room = limits.bytes - shared;
     least = shared + own;
     can_search = room > own && sides < std::numeric_limits<std::int32_t>::max();
-    n_threads = can_search ? static_cast<int>(std::min<double>(n_wanted, room / own)) : 0;
-    // Without a clock the answer is the same on every machine, so it may not hang on how many threads share the memory.
-    const double planned = limits.seconds == kInfinity ? std::max(n_wanted, kPlannedThreads) : n_threads;
+    // Without a clock the answer is the same on every machine, so what it hangs on is planned for a fixed number of threads.
+    const double most = can_search ? std::min<double>(n_wanted, room / own) : 0.0;
+    const double planned = limits.seconds == kInfinity ? kPlannedThreads : std::floor(most);
     const double grids = sides * sizeof(TreeGrids::Span) + axes * 40.0 + 64.0 * forest.n_words * forest.set_user_node.size() * 4.0;
     const double state = axes * 24.0 + slots * 8.0 + 8.0 * forest.n_cells() + 20.0 * leaves;
-    const double left = room - grids - planned * (own + axes * 32.0 + leaves * 12.0);
+    const double priced = own + axes * 32.0 + leaves * 12.0;  // of a thread with priced bounds, besides their states
+    const double left = room - grids - planned * priced;
     can_price = can_search && left > planned * 4.0 * state;
     max_depth = can_price ? static_cast<int>(std::min(left / (planned * state), 200.0)) : 0;
+    n_threads = static_cast<int>(can_price ? std::min(most, (room - grids) / (priced + max_depth * state)) : most);
 }
 
 std::shared_ptr<const ExactShared> ExactShared::of(const Forest& forest) {
@@ -63,7 +65,7 @@ public:
     RowSearch(const Forest& forest, const ExactShared& shared, const TreeGrids* grids, const Choices& choices, BoxCost& cost,
               const Limits& limits, const Plan& plan, const Batch& batch, std::int64_t row, Control& control)
         : choices_(choices), cost_(cost), limits_(limits),
-          search_(forest, shared, grids, choices, cost, limits, plan, batch, row, control, Search::Clock::now()),
+          search_(forest, shared, grids, choices, cost, limits, plan, batch, control, Search::Clock::now()),
           goals_(shared.goals.of(batch.origin[row], batch.target[row])) {}
 
     // `best` holds an answer at `distance`, or nothing at infinity; both are improved in place.
@@ -89,7 +91,7 @@ public:
 private:
     // Searches every goal for answers cheaper than limit; true if all came to their end, then proven_ is up to date.
     bool try_below(double limit) {
-        double proven = kInfinity;
+        double proven = kInfinity, unresolved = kInfinity;
         bool is_complete = true;
         for (const Goal& goal : goals_) {
             const bool is_end = search_.run(goal, std::min(limit, upper_), goal.to);
@@ -99,10 +101,12 @@ private:
                 std::copy(search_.best().begin(), search_.best().end(), best_);
             }
             proven = std::min(proven, search_.proven());
+            unresolved = std::min(unresolved, search_.unresolved());
             is_complete = is_complete && is_end;
             if (search_.is_out() && goals_.size() > 1) return false;  // the other goals have no bound yet
         }
         proven_ = std::max(proven_, std::min(proven, upper_));
+        unresolved_ = unresolved;
         return is_complete;
     }
 
@@ -112,7 +116,8 @@ private:
         Answer answer;
         answer.nodes = search_.nodes();
         answer.distance = distance_;
-        if (is_done && upper_ == kInfinity) {
+        answer.is_undecided = unresolved_ < upper_;
+        if (is_done && upper_ == kInfinity && proven_ == kInfinity) {
             answer.proof = Proof::infeasible;
             answer.lower_bound = kInfinity;
             return answer;
@@ -120,7 +125,7 @@ private:
         answer.lower_bound = std::min(cost_.to_distance(proven_), distance_);
         const bool is_optimal = is_done && proven_ >= upper_ * (1.0 - 1e-9) - cost_.noise;
         answer.proof = is_optimal ? Proof::optimal : upper_ < kInfinity ? Proof::bounded : Proof::nothing;
-        if (is_optimal) answer.lower_bound = distance_;
+        if (is_optimal) answer.lower_bound = distance_, answer.is_undecided = false;
         return answer;
     }
 
@@ -138,13 +143,15 @@ private:
     std::vector<Goal> goals_;
     double* best_ = nullptr;
     double upper_ = kInfinity, proven_ = 0.0, distance_ = kInfinity;
+    double unresolved_ = kInfinity;                   // of the last try: what its cheapest undecided box costs
 };
 
 }  // namespace
 
 void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms* norms,
            const Distance* distance, const Limits& limits, const Batch& batch, double* best, double* distances,
-           double* lower_bound, std::int8_t* proof, std::int64_t* nodes, int n_threads, Control& control) {
+           double* lower_bound, std::int8_t* proof, std::uint8_t* is_undecided, std::int64_t* nodes, int n_threads,
+           Control& control) {
     const Plan plan(forest, limits, n_threads);
     if (!plan.can_search) return;
     const auto shared = ExactShared::of(forest);
@@ -163,6 +170,7 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
         distances[row] = answer.distance;
         lower_bound[row] = answer.lower_bound;
         proof[row] = static_cast<std::int8_t>(answer.proof);
+        is_undecided[row] = answer.is_undecided;
         nodes[row] = answer.nodes;
     });
 }

@@ -35,6 +35,7 @@ struct Answer {
     double distance = kInfinity;      // of the best answer known
     double lower_bound = 0.0;         // proven
     std::int64_t nodes = 0;
+    bool is_undecided = false;        // boxes were left that no split decides
 };
 
 // What fits into the memory: the search at all, on how many threads, priced bounds, and how many of them inside each other.
@@ -43,7 +44,7 @@ struct Plan {
     bool can_search = true, can_price = true;
     int n_threads = 0, max_depth = 0;
     double least = 0.0;                        // bytes that a search on one thread takes
-    static constexpr int kPlannedThreads = 8;  // without a clock, memory is planned for so many at least
+    static constexpr int kPlannedThreads = 8;  // without a clock, memory is planned for so many
 };
 
 // What every row of a batch shares, kept with the forest; the grids, for priced bounds, only while there is room for them.
@@ -56,10 +57,11 @@ struct ExactShared {
 };
 
 // best (n, d) and distances (n,) hold a known answer on entry (infinity where none) and the best one on return.
-// One of norms and distance is given, the other null.
+// One of norms and distance is given, the other null. is_undecided (n,): boxes were left that no split decides.
 void exact(const Forest& forest, const double* cell_low, const double* cell_high, const Norms* norms,
            const Distance* distance, const Limits& limits, const Batch& batch, double* best, double* distances,
-           double* lower_bound, std::int8_t* proof, std::int64_t* nodes, int n_threads, Control& control);
+           double* lower_bound, std::int8_t* proof, std::uint8_t* is_undecided, std::int64_t* nodes, int n_threads,
+           Control& control);
 
 // polish.cpp -- points (n, d), answers on entry (NaN where none), are improved in place, as far as the memory allows.
 void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, double bytes,

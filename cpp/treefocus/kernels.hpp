@@ -108,7 +108,7 @@ struct Descent {
 struct Rules;
 
 // Which values a column can hold: any float64, float32 values, integers, or a sorted list.
-constexpr std::int8_t kListed = 3;
+constexpr std::int8_t kInteger = 2, kListed = 3;
 struct Grain {
     std::int8_t kind;
     const double *first = nullptr, *last = nullptr;

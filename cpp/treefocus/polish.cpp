@@ -24,7 +24,7 @@ public:
              Control& control)
         : forest_(forest), shared_(shared), boxes_(shared.boxes), norms_(norms), choices_(choices), control_(control),
           walker_(forest), plane_(forest, shared.boxes), delta_(forest.n_features) {
-        if (rules) rules_.emplace(forest, *rules, choices.x);
+        if (rules) rules_.emplace(*rules, choices.x);
     }
 
     // Improves the point in place; false if it is no answer once every feature is at its cell's cheapest value.

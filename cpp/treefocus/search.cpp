@@ -3,11 +3,11 @@
 namespace treefocus {
 
 Search::Search(const Forest& forest, const ExactShared& shared, const TreeGrids* grids, const Choices& choices, BoxCost& cost,
-               const Limits& limits, const Plan& plan, const Batch& batch, std::int64_t row, Control& control, Clock::time_point began)
+               const Limits& limits, const Plan& plan, const Batch& batch, Control& control, Clock::time_point began)
     : forest_(forest), shared_(shared), choices_(choices), cost_(cost), limits_(limits), plan_(plan),
       control_(control), began_(began), walker_(forest), pull_set_(shared.boxes.n_sets()) {
     if (grids) price_.emplace(forest, shared.boxes, *grids);
-    if (batch.rules) relations_ = batch.rules, rules_.emplace(forest, *batch.rules, batch.rows + row * forest.n_features);
+    if (batch.rules) relations_ = batch.rules, rules_.emplace(*batch.rules, choices);
 }
 
 bool Search::run(const Goal& goal, double limit, std::int64_t target_class) {
@@ -18,6 +18,7 @@ bool Search::run(const Goal& goal, double limit, std::int64_t target_class) {
     unresolved_ = kInfinity;
     root_bound_ = 0.0;
     box_ = choices_.all;
+    if (rules_ || cost_.is_rounding()) box_.bind_values(forest_.n_features);
     if (choices_.is_empty || !cost_.settle(box_)) return true;
     walker_.place_codes(cost_.codes.data());
     running_.clear();
@@ -43,7 +44,7 @@ bool Search::update_tests() {
 }
 
 void Search::set_range(std::int32_t f, std::int32_t low, std::int32_t high) {
-    range_trail_.push_back({f, box_.low[f], box_.high[f]});
+    trail_.push_back({Kept::range, f, box_.low[f], box_.high[f]});
     box_.low[f] = low;
     box_.high[f] = high;
     note_changed(f);
@@ -52,12 +53,20 @@ void Search::set_range(std::int32_t f, std::int32_t low, std::int32_t high) {
 template <class Keep>
 void Search::set_cells(std::int32_t f, const Keep& keep) {
     std::uint64_t* words = box_.cells.data() + forest_.word_start[f];
-    range_trail_.push_back({f, box_.low[f], box_.high[f]});
+    trail_.push_back({Kept::range, f, box_.low[f], box_.high[f]});
     word_trail_.insert(word_trail_.end(), words, words + forest_.n_words);
     for_cells(forest_, box_, f, [&](std::int32_t code) {
         if (!keep(code)) words[code / 64] &= ~(std::uint64_t{1} << (code % 64));
     });
     note_changed(f);
+}
+
+void Search::set_values(std::int32_t f, double low, double high, bool moves) {
+    trail_.push_back({Kept::values, f, 0, 0});
+    value_trail_.push_back({box_.value_low[f], box_.value_high[f], box_.moves[f]});
+    box_.value_low[f] = std::max(box_.value_low[f], low);
+    box_.value_high[f] = std::min(box_.value_high[f], high);
+    box_.moves[f] = box_.moves[f] || moves;
 }
 
 void Search::note_changed(std::int32_t f) {
@@ -89,11 +98,36 @@ void Search::spend_on_set(std::int32_t f, std::int32_t at) {
 }
 
 bool Search::obey() {
-    return !rules_ || rules_->narrow(box_, choices_, [this](std::int32_t f, std::int32_t code) {
-        if (cost_.codes[f] != code) return;
-        if (forest_.has_sets[f]) set_cells(f, [code](std::int32_t c) { return c == code; });
-        else set_range(f, code, code);
+    if (!rules_) return true;
+    bool is_moved = false;
+    candidate_.resize(forest_.n_features);
+    cost_.point(candidate_.data());
+    const bool is_possible = rules_->narrow(box_, [&](std::int32_t f) {
+        make_stay(f);
+        is_moved = is_moved || rules_->is_changed(f, candidate_.data());
     });
+    return is_possible && (!is_moved || (settle_again() && cost_.cost < least()));
+}
+
+void Search::make_stay(std::int32_t f) {
+    const std::int32_t own = choices_.own[f];
+    if (forest_.has_sets[f]) set_cells(f, [own](std::int32_t code) { return code == own; });
+    else set_range(f, own, own);
+    if (!choices_.is_category(f) && !std::isnan(choices_.x[f])) set_values(f, choices_.x[f], choices_.x[f], false);
+}
+
+bool Search::keep_point() {
+    if (!cost_.is_rounding() || changed_.empty()) return true;
+    const bool has_lost = std::any_of(changed_.begin(), changed_.end(), [&](std::int32_t f) { return cost_.has_lost(f, box_); });
+    return (cost_.is_tight() && !has_lost) || (settle_again() && cost_.cost < least());
+}
+
+bool Search::settle_again() {
+    trail_.push_back({Kept::cost, 0, 0, 0});
+    cost_.save_all(cost_trail_);
+    if (!cost_.settle(box_)) return false;
+    sync();
+    return true;
 }
 
 bool Search::is_obedient() {
@@ -104,23 +138,35 @@ bool Search::is_obedient() {
 }
 
 Search::Mark Search::mark() const {
-    Mark m{range_trail_.size(), pointer_trail_.size(), {}};
+    Mark m{trail_.size(), pointer_trail_.size(), {}};
     m.totals.reserve(running_.size());
     for (const Running& one : running_) m.totals.push_back(one.total);
     return m;
 }
 
 void Search::undo(const Mark& m) {
-    while (range_trail_.size() > m.ranges) {
-        const auto& r = range_trail_.back();
-        box_.low[r.feature] = r.low;
-        box_.high[r.feature] = r.high;
-        if (forest_.has_sets[r.feature]) {
-            const auto from = word_trail_.end() - forest_.n_words;
-            std::copy(from, word_trail_.end(), box_.cells.begin() + forest_.word_start[r.feature]);
-            word_trail_.erase(from, word_trail_.end());
+    while (trail_.size() > m.ranges) {
+        const Before& before = trail_.back();
+        const std::int32_t f = before.feature;
+        if (before.kept == Kept::cost) {
+            cost_.restore_all(cost_trail_);
+            sync();
+        } else if (before.kept == Kept::values) {
+            const ValuesBefore& values = value_trail_.back();
+            box_.value_low[f] = values.low;
+            box_.value_high[f] = values.high;
+            box_.moves[f] = values.moves;
+            value_trail_.pop_back();
+        } else {
+            box_.low[f] = before.low;
+            box_.high[f] = before.high;
+            if (forest_.has_sets[f]) {
+                const auto from = word_trail_.end() - forest_.n_words;
+                std::copy(from, word_trail_.end(), box_.cells.begin() + forest_.word_start[f]);
+                word_trail_.erase(from, word_trail_.end());
+            }
         }
-        range_trail_.pop_back();
+        trail_.pop_back();
     }
     while (pointer_trail_.size() > m.pointers) {
         const auto& p = pointer_trail_.back();
@@ -142,7 +188,7 @@ bool Search::is_late() const {
 }
 
 bool Search::close_box() {
-    if (!spend() || !obey() || !update_tests()) return true;
+    if (!spend() || !obey() || !keep_point() || !update_tests()) return true;
     if (walker_.predicted() != to_ || !is_obedient()) return false;
     if (cost_.reached < limit_) {
         best_.resize(forest_.n_features);
@@ -154,7 +200,8 @@ bool Search::close_box() {
 }
 
 bool Search::can_split(const Cut& cut) const {
-    if (cut.feature < 0 || range_trail_.size() > kLongestTrail) return false;
+    if (cut.feature < 0 || trail_.size() > kLongestTrail) return false;
+    if (cut.by == By::value || cut.by == By::stay) return can_split_values(cut);
     const std::int32_t code = walker_.codes()[cut.feature];
     if (forest_.has_sets[cut.feature]) {
         bool has_far = false;
@@ -165,13 +212,26 @@ bool Search::can_split(const Cut& cut) const {
     return low <= code && code <= high && (cut.is_up ? code < cut.code && cut.code <= high : low <= cut.code && cut.code < code);
 }
 
+bool Search::can_split_values(const Cut& cut) const {
+    if (cut.by == By::stay) return choices_.can_stay(cut.feature, box_) && !box_.moves[cut.feature];
+    const Ends hull = choices_.hull(cut.feature, box_);
+    // Among numbers without an end, and with no answer that would limit what they cost, splits could go on for ever.
+    if (limit_ == kInfinity && cost_.is_rounding() && !(std::isfinite(hull.low) && std::isfinite(hull.high))) return false;
+    return cut.is_up ? hull.high >= cut.value && hull.low < cut.value : hull.low <= cut.value && hull.high > cut.value;
+}
+
 bool Search::is_far_cell(const Cut& cut, std::int32_t code) const {
-    if (cut.set <= kOfRule) return relations_->sets[kOfRule - cut.set][code] == cut.code;
-    return cut.set == kAllBut ? code != cut.code : shared_.boxes.set_has(cut.set, code);
+    if (cut.by == By::rule) return relations_->sets[cut.set][code] == cut.code;
+    return cut.by == By::all_but ? code != cut.code : shared_.boxes.set_has(cut.set, code);
 }
 
 void Search::give_up(const Cut& cut) {
-    if (cut.feature < 0 && (walker_.predicted() != to_ || (rules_ && rules_->broken(box_, cost_.codes.data())))) return;
+    if (cut.feature < 0) {
+        if (walker_.predicted() != to_) return;  // a cell in which the model says otherwise
+        candidate_.resize(forest_.n_features);
+        cost_.point(candidate_.data());
+        if (rules_ && rules_->is_final(box_, cost_.codes.data(), candidate_.data())) return;
+    }
     unresolved_ = std::min(unresolved_, cost_.cost);
 }
 
@@ -202,13 +262,32 @@ bool Search::plain(std::int64_t last_node) {
 bool Search::enter(const Cut& cut, bool is_far) {
     const std::int32_t f = cut.feature;
     if (is_far) cost_.save(f, cost_trail_);
-    if (cut.set != kNoSet) set_cells(f, [&](std::int32_t code) { return is_far_cell(cut, code) == is_far; });
+    if (cut.by == By::value || cut.by == By::stay) split_values(cut, is_far);
+    else if (cut.by != By::cells) set_cells(f, [&](std::int32_t code) { return is_far_cell(cut, code) == is_far; });
     else if (cut.is_up == is_far) set_range(f, is_far ? cut.code : cut.code + 1, box_.high[f]);
     else set_range(f, box_.low[f], is_far ? cut.code : cut.code - 1);
     if (!is_far) return true;
     if (!cost_.settle_after(f, box_)) return false;
     sync();
     return true;
+}
+
+// Numbers to one side of a value, and the cells that hold them; a missing value is on the near side.
+void Search::split_values(const Cut& cut, bool is_far) {
+    const std::int32_t f = cut.feature, own = choices_.own[f];
+    if (cut.by == By::stay) {
+        if (is_far) return make_stay(f);
+        if (choices_.is_category(f)) set_cells(f, [own](std::int32_t code) { return code != own; });
+        return set_values(f, -kInfinity, kInfinity, true);
+    }
+    const bool is_up = cut.is_up == is_far;
+    const double end = is_far ? cut.value : std::nextafter(cut.value, cut.is_up ? -kInfinity : kInfinity);
+    set_values(f, is_up ? end : -kInfinity, is_up ? kInfinity : end, false);
+    const std::int32_t code = forest_.code(f, end), missing = forest_.n_codes(f) - 1;
+    if (forest_.has_sets[f])
+        set_cells(f, [&](std::int32_t c) { return c == missing ? !is_far : is_up ? c >= code : c <= code; });
+    else
+        set_range(f, is_up ? std::max(box_.low[f], code) : box_.low[f], is_up ? box_.high[f] : std::min(box_.high[f], code));
 }
 
 void Search::leave(const Cut& cut, bool is_far, const Mark& m) {

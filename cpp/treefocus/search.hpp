@@ -15,7 +15,7 @@ class Search {
 public:
     using Clock = std::chrono::steady_clock;
     Search(const Forest& forest, const ExactShared& shared, const TreeGrids* grids, const Choices& choices, BoxCost& cost,
-           const Limits& limits, const Plan& plan, const Batch& batch, std::int64_t row, Control& control, Clock::time_point began);
+           const Limits& limits, const Plan& plan, const Batch& batch, Control& control, Clock::time_point began);
 
     // Looks for an answer cheaper than limit. True if the search came to its end: then `limit` is proven.
     bool run(const Goal& goal, double limit, std::int64_t target_class);
@@ -27,6 +27,8 @@ public:
     std::int64_t node_limit = 0;     // 0 = none
     // What the last run proved even if it did not come to its end, or left boxes it could not decide.
     double proven() const { return std::min(is_out_ ? root_bound_ : limit_, unresolved_); }
+    // What the cheapest box costs that could not be decided, infinity if there was none.
+    double unresolved() const { return unresolved_; }
 
 private:
     void add(const ScoreTest& test, double need) { running_.emplace_back(test, need, shared_.boxes, choices_, box_); }
@@ -40,15 +42,25 @@ private:
     // Keeps the cells of a feature with sets for which keep(code).
     template <class Keep>
     void set_cells(std::int32_t f, const Keep& keep);
+    void set_values(std::int32_t f, double low, double high, bool moves);
     void note_changed(std::int32_t f);
 
     // Cells that the budget does not reach leave the box. False if the box is done.
     bool spend();
     void spend_on_set(std::int32_t f, std::int32_t at);
 
-    // Cells that the rules leave out leave the box. False if the box is done.
+    // What the rules leave out leaves the box. False if the box is done.
     bool obey();
     bool is_obedient();
+    void make_stay(std::int32_t f);
+
+    // A point that was rounded, or is dearer than the bound, is found anew where the box has lost what it was before, or
+    // could have a better bound. False if the box is done.
+    bool keep_point();
+
+    // Finds the closest point anew where the box has lost it; what was there before goes on the trail. False if the box
+    // holds no point.
+    bool settle_again();
 
     struct Mark {
         std::size_t ranges, pointers;
@@ -70,6 +82,8 @@ private:
     // Whether a cut leaves something on both sides, with the closest point on the near one. It always does, unless
     // rounding put the closest point of a coupled distance outside the box.
     bool can_split(const Cut& cut) const;
+    bool can_split_values(const Cut& cut) const;
+    void split_values(const Cut& cut, bool is_far);
     bool is_far_cell(const Cut& cut, std::int32_t code) const;
 
     // A box that cannot be split: a cell without an answer is done; of anything else it is only known what it costs.
@@ -100,7 +114,7 @@ private:
     std::size_t hardest() const;
 
     // Any split at all: scores within rounding of each other leave no better guide.
-    Cut any_cut() const;
+    Cut any_cut();
 
     static constexpr double kTolerance = 1e-10;        // bounds count as reached this close to the limit, relatively
     static constexpr std::int64_t kRootBoxes = 5000;   // plain boxes before a box gets a priced bound
@@ -110,7 +124,9 @@ private:
     static constexpr int kRootSweeps = 30, kSweeps = 6;
     static constexpr std::int64_t kPricedBoxes = 20;   // what a priced bound counts as
 
-    struct RangeBefore { std::int32_t feature, low, high; };
+    enum class Kept : std::uint8_t { range, values, cost };
+    struct Before { Kept kept; std::int32_t feature, low, high; };
+    struct ValuesBefore { double low, high; std::uint8_t moves; };
     struct PointerBefore { std::int32_t test, tree, position; };
     struct Pull { std::int32_t code; double gain; };
 
@@ -125,7 +141,7 @@ private:
     Walker walker_;
     std::optional<Price> price_;
     const Rules* relations_ = nullptr;
-    std::optional<RowRules> rules_;
+    std::optional<BoxRules> rules_;
     std::vector<double> candidate_;
     Box box_;
     std::vector<Running> running_;
@@ -137,8 +153,9 @@ private:
     std::vector<std::int32_t> touched_;
     Cut best_cut_;
     double best_score_ = -1.0;
-    std::vector<RangeBefore> range_trail_;
-    std::vector<std::uint64_t> word_trail_;    // the cells of those ranges that are sets
+    std::vector<Before> trail_;                // what was there before, the last change at the end
+    std::vector<std::uint64_t> word_trail_;    // the cells of ranges that are sets
+    std::vector<ValuesBefore> value_trail_;
     std::vector<PointerBefore> pointer_trail_;
     std::vector<double> cost_trail_;
     std::vector<double> best_;

@@ -161,8 +161,9 @@ def _boxes(
         for constraint in constraints:
             constraint.apply(draft)
         draft.may_be_missing[~_may_be_empty(forest)] = False
-        low = np.where(low == rows, low, -snapped_down(-low, grain))
-        high = np.where(high == rows, high, snapped_down(high, grain))
+        is_inside = (rows >= low) & (rows <= high)  # a value may stay, also one that the column could not take anew
+        low, high = -snapped_down(-low, grain), snapped_down(high, grain)
+        low, high = np.where(is_inside, np.minimum(low, rows), low), np.where(is_inside, np.maximum(high, rows), high)
     is_lost = is_frozen & general.must_be_known
     return replace(draft, low=np.where(is_lost, np.inf, low), high=np.where(is_lost, -np.inf, high))
 

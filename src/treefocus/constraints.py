@@ -201,7 +201,7 @@ class MayBeMissing(_OfColumns):
 
 
 class Together(_OfColumns):
-    """These columns change all or not at all, in a way the model can see: `Together("latitude", "longitude")`."""
+    """These columns change all or not at all: `Together("latitude", "longitude")`."""
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
         draft.rules.append(rules.Together(np.array(draft.columns(self.columns), np.int32)))

@@ -18,6 +18,7 @@ from treefocus.forest import Floats
 from treefocus.kernels.inputs import CompiledDistance, Metric, Norms
 
 L1, L2, LINF, L0 = range(4)  # the rows of Norms.weights
+_CONDITION = 1e8  # of a correlation matrix, at most: beyond, rounding would decide which point is closer
 _SMOOTH = 1e-10  # keeps gradients finite where nothing has moved yet
 
 
@@ -180,7 +181,8 @@ class Mahalanobis(Distance):
     """sqrt((y - z)' C^-1 (y - z)), or that squared; C is the covariance of `data` (divided by n) unless given.
 
     Weights multiply the differences: weight w counts a change of 1 as sqrt(w). A column that never varies in the
-    data counts as one of variance 1.
+    data counts as one of variance 1. Columns that nearly determine each other (a correlation matrix of condition above
+    1e8) get a little variance of their own, so that the distance does not hang on rounding.
     """
 
     covariance: Any = None
@@ -210,8 +212,9 @@ class Mahalanobis(Distance):
         flat = np.flatnonzero(variance <= 0)
         correlation[flat, :] = correlation[:, flat] = 0.0
         correlation[flat, flat] = 1.0
-        if np.linalg.cond(correlation) > 1e12:  # columns that determine each other
-            correlation += 1e-8 * np.eye(n_features)
+        spread = np.linalg.eigvalsh(correlation)
+        if spread[-1] > _CONDITION * max(spread[0], 0.0):  # columns that nearly determine each other
+            correlation += (spread[-1] - _CONDITION * spread[0]) / (_CONDITION - 1.0) * np.eye(n_features)
         weights = _weights(self, n_features)
         inverse = np.linalg.inv(correlation) / np.outer(size, size) * np.sqrt(np.outer(weights, weights))
         return replace(self, inverse=np.ascontiguousarray((inverse + inverse.T) / 2))

@@ -41,6 +41,7 @@ from treefocus.targets import Interval, Probability, Score
 from treefocus.told import told_of
 from treefocus.words import held_words, widened
 
+UNDECIDED = "; the constraints and this distance together leave cases that the search cannot decide"
 EXAMPLES = 10_000  # training rows kept to start from
 
 
@@ -424,6 +425,8 @@ def _sentences(outcome: Outcome, reasons: dict[int, str]) -> tuple[str, ...]:
     """What is said of each row: its own reason, else its status's."""
     said = {status: status.value for status in Status}
     sentences = [said[status] for status in outcome.status]
+    for i in np.flatnonzero(outcome.is_undecided if outcome.is_undecided is not None else []).tolist():
+        sentences[i] += UNDECIDED if outcome.status[i] in (Status.BOUNDED, Status.NOT_FOUND) else ""
     for i, reason in reasons.items():
         sentences[i] = reason
     return tuple(sentences)

@@ -28,8 +28,8 @@ class Grid:
     threshold: Floats  # (n_thresholds,) ascending within a feature
     split: Ints  # (n_nodes,) index into `threshold`, -1 at a leaf and at a split by a set
     cell_start: Ints  # (n_features + 1,) where a feature's cells begin
-    low: Floats  # (n_cells,) smallest value of each cell, NaN for a missing value's
-    high: Floats  # (n_cells,) largest value of each cell
+    low: Floats  # (n_cells,) smallest float64 that the model's cast brings into each cell, NaN for a missing value's
+    high: Floats  # (n_cells,) largest of them
     has_sets: Bools  # (n_features,) whose nodes split by sets of cells, the last cell for the missing value
     set_of_node: Ints  # (n_nodes,) the set of cells that go left, -1 where a threshold decides
     sets: NDArray[np.uint64]  # (n_sets, n_words) bit c of a set: cell c goes left
@@ -50,8 +50,8 @@ class Grid:
                 ends = np.arange(len(own) + 1.0)
                 below, above = ends, ends
             else:
-                below = np.concatenate([[-np.inf], next_above(own, forest.input_dtype)])
-                above = np.concatenate([own, [np.inf]])
+                last, first = cell_ends(own, forest.input_dtype)
+                below, above = np.concatenate([[-np.inf], first]), np.concatenate([last, [np.inf]])
             missing = [np.nan] * int(has_sets[f])
             low.append(np.concatenate([below, missing]))
             high.append(np.concatenate([above, missing]))
@@ -171,10 +171,34 @@ def floor_to(values: Floats, input_dtype: str) -> Floats:
 
 
 def next_above(values: Floats, input_dtype: str) -> Floats:
-    """The next value of `input_dtype` above each value, never a denormal (some libraries flush those to 0)."""
+    """The next value of `input_dtype` above each threshold.
+
+    Above 0 it is the first that is no denormal, because some libraries take those for 0, unless thresholds are such
+    small numbers themselves: then the data are, and the library reads them.
+    """
     dtype = np.float32 if input_dtype == "float32" else np.float64
     tiny = np.finfo(dtype).tiny
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         up = np.nextafter(values.astype(dtype), dtype(np.inf))
+    if ((values != 0) & (np.abs(values) < tiny)).any():
+        return np.asarray(up, dtype=np.float64)
     up = np.where((up > 0) & (up < tiny), tiny, up)
     return np.asarray(np.where((up < 0) & (up > -tiny), 0.0, up), dtype=np.float64)
+
+
+def cell_ends(thresholds: Floats, input_dtype: str) -> tuple[Floats, Floats]:
+    """The last float64 of the cell below each threshold, and the first of the cell above it.
+
+    A float32 model rounds what it is given: a cell ends at the last number that still rounds into it.
+    """
+    above = next_above(thresholds, input_dtype)
+    if input_dtype == "float64":
+        return thresholds, above
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        is_next = np.nextafter(thresholds.astype(np.float32), np.float32(np.inf)) == above
+        middle = thresholds + (above - thresholds) / 2
+        goes_up = middle.astype(np.float32) > thresholds
+        last = np.where(goes_up, np.nextafter(middle, -np.inf), middle)
+        first = np.nextafter(last, np.inf)
+    is_plain = is_next & np.isfinite(above)  # denormals, where they are left out, belong to neither side
+    return np.where(is_plain, last, thresholds), np.where(is_plain, first, above)

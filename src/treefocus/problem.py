@@ -125,7 +125,7 @@ class Problem:
         """(n_rows,) whether each point obeys every constraint."""
         batch = self.batch
         obeyed = batch.is_allowed(points) & batch.is_on_grain(points)
-        return np.asarray(obeyed & batch.rules.hold(self.forest, kernels.grid_of(self.forest), batch.rows, points))
+        return np.asarray(obeyed & batch.rules.hold(batch.rows, points))
 
     def distance_to(self, points: Floats) -> Floats:
         """(n_rows,) what each point costs."""

@@ -81,7 +81,7 @@ def _is_answer(problem: Problem, points: Floats, shown: Floats) -> Bools:
     held = np.where(is_cast, as_input(shown, "float32"), shown)
     answer = kernels.predict(forest, points)
     same = (kernels.predict(forest, shown) == answer) & (kernels.predict(forest, held) == answer)
-    obeys = batch.is_allowed(shown) & batch.rules.hold(forest, kernels.grid_of(forest), batch.rows, shown)
+    obeys = batch.is_allowed(shown) & batch.rules.hold(batch.rows, shown)
     return np.asarray(same & obeys & problem.obeys(held))
 
 

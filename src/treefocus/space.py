@@ -11,6 +11,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.forest import Floats
 
 SCALES = ("range", "std", "mad")
+LARGEST_STEP = 1e140  # of a change, in the space in which distance is measured: its square is a number still
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class Space:
         low, high = _bounds(bounds, data, n_features)
         typical = None if data is None else np.clip(np.nanmedian(data, axis=0), low, high)
         if scale is None:
-            return cls(np.zeros(n_features), np.ones(n_features), low, high, typical)
+            return _checked(cls(np.zeros(n_features), np.ones(n_features), low, high, typical), data)
         if not isinstance(scale, str):
             try:
                 sizes = np.broadcast_to(np.asarray(scale, np.float64), (n_features,)).copy()
@@ -38,12 +39,15 @@ class Space:
             bad = sizes[~(np.isfinite(sizes) & (sizes > 0))]
             if bad.size:
                 reject("scale", "finite numbers above 0", bad[0])
-            return cls(np.zeros(n_features), sizes, low, high, typical)
+            return _checked(cls(np.zeros(n_features), sizes, low, high, typical), data)
         if scale not in SCALES:
             reject("scale", f"one of {SCALES}, None or an array", repr(scale))
         if data is None:
             raise InvalidInput(f"scale={scale!r} needs data=; without data give scale=None or an array.")
-        centre, size = _spread(data, scale)
+        with np.errstate(over="ignore"):
+            centre, size = _spread(data, scale)
+        if not np.isfinite(size).all():
+            reject("data", f"a table whose {scale} is a finite number in every column, or give scale=", "one too large")
         return cls(centre, np.where(size > 0, size, 1.0), low, high, typical)
 
     def to_z(self, values: Floats) -> Floats:
@@ -51,13 +55,24 @@ class Space:
         return (values - self.offset) / self.scale
 
 
+def _checked(space: Space, data: Floats | None) -> Space:
+    """The space, if the data are numbers in it whose squares can be added up."""
+    with np.errstate(over="ignore"):
+        largest = 0.0 if data is None else float(np.nanmax(np.abs(data) / space.scale))
+    if largest > LARGEST_STEP:
+        reject("scale", f"so large that no value is more than {LARGEST_STEP:g} times it, or 'range'", f"{largest:g}")
+    return space
+
+
 def _spread(data: Floats, scale: str) -> tuple[Floats, Floats]:
     if scale == "range":
         low = np.nanmin(data, axis=0)
         return low, np.nanmax(data, axis=0) - low
-    deviation = np.nanstd(data, axis=0)
+    most = np.nanmax(np.abs(data), axis=0)
+    most = np.where(most > 0, most, 1.0)  # so that squares of very large and very small numbers are numbers still
+    deviation = np.nanstd(data / most, axis=0) * most
     if scale == "std":
-        return np.nanmean(data, axis=0), deviation
+        return np.nanmean(data / most, axis=0) * most, deviation
     median = np.nanmedian(data, axis=0)
     spread = np.nanmedian(np.abs(data - median), axis=0)
     return median, np.where(spread > 0, spread, deviation)

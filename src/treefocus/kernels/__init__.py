@@ -164,6 +164,7 @@ class Proofs:
     distance: Floats  # (n_rows,), infinity where none
     lower_bound: Floats  # (n_rows,)
     proof: Int8s  # (n_rows,) OPTIMAL, BOUNDED, INFEASIBLE or NOTHING
+    is_undecided: NDArray[np.bool_]  # (n_rows,) boxes were left that no split decides
     boxes: NDArray[np.int64]  # (n_rows,)
 
 
@@ -189,7 +190,7 @@ def exact(
     points, distances = points.copy(), distances.copy()
     bound, proof = np.zeros(n_rows), np.full(n_rows, NOTHING, np.int8)
     proof[np.isfinite(distances)] = BOUNDED
-    boxes = np.zeros(n_rows, np.int64)
+    boxes, is_undecided = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.uint8)
     grid = grid_of(forest)
     norms, coupled = None, CompiledDistance(Metric.EUCLIDEAN, np.ones(n_features), np.zeros((0, 0)))
     if isinstance(distance, Norms):
@@ -200,9 +201,10 @@ def exact(
         _core.exact(
             compiled(forest), grid.low, grid.high, norms,
             int(coupled.metric), coupled.weight, coupled.inverse, seconds, node_limit, memory,
-            _held(forest, batch), points, distances, bound, proof, boxes, n_threads(n_jobs), progress,
+            _held(forest, batch), points, distances, bound, proof, is_undecided, boxes,
+            n_threads(n_jobs), progress,
         )  # fmt: skip
-    return Proofs(points, distances, bound, proof, boxes)
+    return Proofs(points, distances, bound, proof, is_undecided.astype(bool), boxes)
 
 
 def polish(

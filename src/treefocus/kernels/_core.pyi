@@ -42,12 +42,12 @@ class Rules:
     def add_implies(
         self,
         cause: int,
-        cause_low: int,
-        cause_high: int,
+        cause_low: float,
+        cause_high: float,
         cause_cells: _Array,
         effect: int,
-        effect_low: int,
-        effect_high: int,
+        effect_low: float,
+        effect_high: float,
         effect_cells: _Array,
     ) -> None: ...
 
@@ -125,6 +125,7 @@ def exact(
     distances: _Array,
     lower_bound: _Array,
     proof: _Array,
+    is_undecided: _Array,
     nodes: _Array,
     n_threads: int,
     progress: Callable[[int], None] | None,

@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.forest import Bools, Floats, Forest, Ints
-from treefocus.grid import Grid, as_input
+from treefocus.forest import Bools, Floats, Ints
+from treefocus.grid import Grid
 
-_TOLERANCE = 1e-9  # of a sum, relative to its terms
+_ULPS = 2 * np.finfo(np.float64).eps  # how far rounding may bring a sum above its bound, relative to its largest term
+
+
+def _n_changed(rows: Floats, points: Floats, columns: Ints) -> Ints:
+    """(n_rows,) how many of the columns have another value."""
+    before, after = rows[:, columns], points[:, columns]
+    return np.asarray(((before != after) & ~(np.isnan(before) & np.isnan(after))).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,28 +30,26 @@ class AtMost:
     columns: Ints
     n: int
 
-    def holds(self, rows: Floats, points: Floats, moved: Bools) -> Bools:
+    def holds(self, rows: Floats, points: Floats) -> Bools:
         """(n_rows,) whether each point obeys."""
-        before, after = rows[:, self.columns], points[:, self.columns]
-        is_changed = (before != after) & ~(np.isnan(before) & np.isnan(after))
-        return np.asarray(is_changed.sum(axis=1) <= self.n)
+        return np.asarray(_n_changed(rows, points, self.columns) <= self.n)
 
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """The columns move to another cell all or not at all."""
+    """The columns change all or not at all."""
 
     columns: Ints
 
-    def holds(self, rows: Floats, points: Floats, moved: Bools) -> Bools:
-        """(n_rows,) whether each point obeys; `moved` (n_rows, n_features) says which values are in another cell."""
-        n_moved = moved[:, self.columns].sum(axis=1)
-        return np.asarray((n_moved == 0) | (n_moved == len(self.columns)))
+    def holds(self, rows: Floats, points: Floats) -> Bools:
+        """(n_rows,) whether each point obeys."""
+        n_changed = _n_changed(rows, points, self.columns)
+        return np.asarray((n_changed == 0) | (n_changed == len(self.columns)))
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Some cells of one column: a value from low to high as the model sees it, or some of its categories."""
+    """A condition on one column: a value from low to high, or some of its categories."""
 
     column: int
     low: float
@@ -59,30 +63,24 @@ class Cells:
         number = np.where(np.isnan(values), len(self.categories), values).astype(np.intp)
         return np.append(self.categories, False)[np.minimum(number, len(self.categories))]
 
-    def on(self, grid: Grid) -> tuple[int, int, NDArray[np.uint8]]:
-        """The codes from and to, or a mask over the column's cells."""
-        first, end = grid.cell_start[self.column], grid.cell_start[self.column + 1]
-        if self.categories is not None:
-            mask = np.zeros(end - first, np.uint8)
-            mask[: len(self.categories)] = self.categories
-            return 0, 0, mask
-        inside = (grid.low[first:end] >= self.low) & (grid.high[first:end] <= self.high)
-        if grid.has_sets[self.column]:
-            return 0, 0, inside.astype(np.uint8)
-        codes = np.flatnonzero(inside)
-        no_mask = np.empty(0, np.uint8)
-        return (int(codes[0]), int(codes[-1]), no_mask) if codes.size else (1, 0, no_mask)
+    def on(self, grid: Grid) -> tuple[float, float, NDArray[np.uint8]]:
+        """The values from and to, or a mask over the column's cells."""
+        if self.categories is None:
+            return self.low, self.high, np.empty(0, np.uint8)
+        mask = np.zeros(grid.cell_start[self.column + 1] - grid.cell_start[self.column], np.uint8)
+        mask[: len(self.categories)] = self.categories
+        return 0.0, 0.0, mask
 
 
 @dataclass(frozen=True, eq=False)
 class Implies:
-    """Where a value is in the cells of the cause, another is in those of the effect."""
+    """Where a value meets the cause, another meets the effect."""
 
     cause: Cells
     effect: Cells
 
-    def holds(self, rows: Floats, points: Floats, moved: Bools) -> Bools:
-        """(n_rows,) whether each point obeys; values as the model sees them."""
+    def holds(self, rows: Floats, points: Floats) -> Bools:
+        """(n_rows,) whether each point obeys."""
         return ~self.cause.has(points[:, self.cause.column]) | self.effect.has(points[:, self.effect.column])
 
 
@@ -94,11 +92,11 @@ class Linear:
     coefficient: Floats
     bound: float
 
-    def holds(self, rows: Floats, points: Floats, moved: Bools) -> Bools:
+    def holds(self, rows: Floats, points: Floats) -> Bools:
         """(n_rows,) whether each point obeys."""
         terms = points[:, self.columns] * self.coefficient
-        size = abs(self.bound) + np.abs(terms).sum(axis=1)
-        return np.asarray(~(terms.sum(axis=1) > self.bound + _TOLERANCE * size))
+        largest = np.maximum(abs(self.bound), np.abs(terms).max(axis=1))
+        return np.asarray(~(terms.sum(axis=1) > self.bound + _ULPS * largest))
 
 
 Rule = AtMost | Together | Implies | Linear
@@ -142,14 +140,11 @@ class Rules:
 
     all: tuple[Rule, ...] = field(default=())
 
-    def hold(self, forest: Forest, grid: Grid, rows: Floats, points: Floats) -> Bools:
-        """(n_rows,) whether each point obeys every one."""
+    def hold(self, rows: Floats, points: Floats) -> Bools:
+        """(n_rows,) whether each point obeys every one: as numbers of the user, whatever a model makes of them."""
         obeyed = np.ones(len(points), bool)
-        if self.all:
-            moved = grid.encode(forest, rows) != grid.encode(forest, points)
-            seen = as_input(points, forest.input_dtype)
-            for rule in self.all:
-                obeyed &= rule.holds(rows, seen if isinstance(rule, Implies) else points, moved)
+        for rule in self.all:
+            obeyed &= rule.holds(rows, points)
         return obeyed
 
     def to_record(self) -> list[dict[str, Any]]:

@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 
 from treefocus import kernels
-from treefocus.distances import Manhattan
+from treefocus.distances import FewestFeatures, Manhattan
 from treefocus.forest import Floats
+from treefocus.kernels.rules import AtMost
 from treefocus.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
 from treefocus.search.exact import Exact
@@ -92,12 +93,19 @@ class Auto(Strategy):
                 examples = nearest_examples(problem, quiet)
                 is_start = problem.is_valid(examples)
                 incumbent.offer(polish(problem, np.where(is_start[:, None], examples, np.nan)))
+            if any(isinstance(rule, AtMost) for rule in problem.batch.rules.all) and not run.is_interrupted:
+                incumbent.offer(polish(problem, self._with_few_changes(problem, quiet)))
             left = incumbent.missing
             if left.size:
                 part = problem.subset(left)
                 for points in self._descents((Focus(polish=False),), part, quiet):
                     incumbent.offer(polish(part, points), left)
         return incumbent
+
+    def _with_few_changes(self, problem: Problem, run: Run) -> Floats:
+        """Answers that change few features, wherever they are: a descent changes all of them."""
+        few = replace(problem, distance=FewestFeatures().fitted(problem.forest.n_features, None))
+        return Exact(node_limit=SHORT_SEARCH, memory_limit=self.memory_limit).solve(few, run).points
 
     def _descents(self, seeds: tuple[Focus, ...], problem: Problem, run: Run) -> Iterator[Floats]:
         """The answers of each seed that the model's size allows; a short one also where no search is possible."""

@@ -117,6 +117,7 @@ class Outcome:
     status: NDArray[np.object_]  # (n_rows,) of Status
     history: History | None = None
     limits: Limits | None = None  # of a search that proves
+    is_undecided: Bools | None = None  # (n_rows,) the search ended, and left boxes that no split decides
 
     @classmethod
     def nothing(cls, problem: Problem, is_infeasible: Bools | None = None) -> Outcome:
@@ -160,7 +161,9 @@ class Outcome:
         """The same with what was found for some of the rows; its history and limits count from here."""
         self.points[rows], self.distance[rows] = found.points, found.distance
         self.lower_bound[rows], self.status[rows] = found.lower_bound, found.status
-        return replace(self, history=found.history, limits=found.limits)
+        is_undecided = np.zeros(len(self.status), bool) if self.is_undecided is None else self.is_undecided.copy()
+        is_undecided[rows] = False if found.is_undecided is None else found.is_undecided
+        return replace(self, history=found.history, limits=found.limits, is_undecided=is_undecided)
 
     def improved(self, incumbent: Incumbent) -> Outcome:
         """The same bounds with points that may be closer."""

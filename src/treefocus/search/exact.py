@@ -1,7 +1,7 @@
 """Exact: the closest answer there is, with its proof, by branch and bound over boxes of the threshold grid.
 
 The idea is told in cpp/treefocus/exact.hpp and docs/exact.md. A row gets OPTIMAL or INFEASIBLE when the search came to
-its end, and BOUNDED, with what is proven, when a limit stopped it.
+its end, and BOUNDED, with what is proven, when a limit stopped it or when boxes are left that no split decides.
 """
 
 from __future__ import annotations
@@ -106,4 +106,4 @@ def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs, limi
     bound = np.where(has_point, np.where(status == Status.OPTIMAL, incumbent.distance, bound), bound)
     bound = np.where(has_point, np.minimum(bound, incumbent.distance), bound)
     distance = np.where(has_point, incumbent.distance, np.nan)
-    return Outcome(points, distance, bound, status, limits=limits)
+    return Outcome(points, distance, bound, status, limits=limits, is_undecided=found.is_undecided)
