@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ WORDS = ("S", "M", "L", "XL")  # in their order, which is not the alphabet's
 TOWNS = ("Ulm", "Bonn", "Jena", "Kiel")
 NUMBERS = ("integer", "step", "list")
 KINDS = (*NUMBERS, "category", "ordinal", "one-hot")
+COUPLED = ("mahalanobis", "cosine")
 MOST_POINTS = 3000
 
 
@@ -92,8 +93,12 @@ class Asked:
     explainer: Explainer
     frame: Callable[[pd.DataFrame], pd.DataFrame]  # as the model takes it
     predict: Predict
-    model: str = ""
-    pairs: set[tuple[str, str]] = field(default_factory=set)
+    model: str
+
+    @property
+    def is_coupled(self) -> bool:
+        """Whether the distance cannot measure a change of anything but known numbers, so that the rest stays."""
+        return self.distance in COUPLED
 
 
 def is_missing(value: Any) -> bool:
@@ -153,6 +158,10 @@ def points_of(asked: Asked, row: dict[str, Any]) -> list[dict[str, Any]]:
         held = [*column.values, None]
         if not any(as_before(own, value) for value in held):
             held.append(own)
+        if asked.is_coupled and (is_missing(own) or not column.is_number):
+            held = [own]
+        elif asked.is_coupled:
+            held.remove(None)
         choices.append([v for v in held if may_be(column, own, v, asked.constraints)])
     names = [column.name for column in asked.columns]
     found = [dict(zip(names, values, strict=True)) for values in product(*choices)]
@@ -179,13 +188,14 @@ def cost(asked: Asked, row: dict[str, Any], point: dict[str, Any]) -> float:
 
 
 def best(asked: Asked, row: dict[str, Any]) -> tuple[float, set[tuple[Any, ...]]]:
-    """The smallest cost of an answer, infinity where there is none, and all answers."""
+    """The smallest cost of an answer (0 under a coupled distance), infinity where there is none, and all answers."""
     points = points_of(asked, row)
     if not points:
         return np.inf, set()
     said = asked.predict(asked.frame(pd.DataFrame([row, *points], dtype=object)))
     flips = [point for point, other in zip(points, said[1:], strict=True) if other != said[0]]
-    return min((cost(asked, row, point) for point in flips), default=np.inf), {_key(point) for point in flips}
+    least = min((0.0 if asked.is_coupled else cost(asked, row, point) for point in flips), default=np.inf)
+    return least, {_key(point) for point in flips}
 
 
 def _key(point: dict[str, Any]) -> tuple[Any, ...]:
@@ -217,8 +227,8 @@ def draw(seed: int) -> Asked:
     model, predict = MODELS[name](frame(data), classes, columns, rng)
     if name == "lightgbm" and is_by_dtype and not _is_plain(model):
         return draw(seed + 1_000_003)
-    constraints = _constraints(rng, columns, takes_missing)
-    distance = str(rng.choice(["manhattan", "euclidean", "l0"]))
+    distance = str(rng.choice(["manhattan", "manhattan", "euclidean", "euclidean", "l0", *COUPLED]))
+    constraints = _constraints(rng, columns, takes_missing and distance not in COUPLED)
     schema = Schema([column.feature(is_by_dtype) for column in columns])
     explainer = Explainer(model, frame(data), schema=schema, constraints=constraints, distance=distance)
     rows = _table(rng, columns, 5, strange=True)
@@ -436,15 +446,15 @@ def wrong_of(asked: Asked) -> list[str]:
         status, told = found.status[i].name, f"row {i} {list(row.values())}"
         if status == "INFEASIBLE" and np.isfinite(least):
             wrong.append(f"{told}: INFEASIBLE, an answer costs {least}")
-        if status in ("NOT_FOUND", "INVALID", "BOUNDED"):
+        if status in ("NOT_FOUND", "INVALID") or (status == "BOUNDED" and not asked.is_coupled):
             wrong.append(f"{told}: {status} ({found.reasons[i]}), the best is {least}")
         if found.has_answer[i]:
             point = _unframed(asked, found.points[i], row)
             if _key(point) not in answers:
                 wrong.append(f"{told}: {list(point.values())} is no answer")
-            elif abs(cost(asked, row, point) - found.distance[i]) > 1e-7:
+            elif not asked.is_coupled and abs(cost(asked, row, point) - found.distance[i]) > 1e-7:
                 wrong.append(f"{told}: costs {cost(asked, row, point)}, not {found.distance[i]}")
-            if status == "OPTIMAL" and found.distance[i] > least + 1e-7:
+            if status == "OPTIMAL" and not asked.is_coupled and found.distance[i] > least + 1e-7:
                 wrong.append(f"{told}: {found.distance[i]} is called optimal, {least} is")
     return wrong
 

@@ -30,6 +30,7 @@ from treefocus import (
     Score,
     loans,
 )
+from treefocus.adapters import translate
 from treefocus.app.demo import demo_service
 from treefocus.app.messages import ExplainBody
 from treefocus.app.question import Question
@@ -39,6 +40,7 @@ from treefocus.app.service import Service
 from treefocus.app.visit import DOWN, FIXED, FREE, UP, Visit, checked_seconds
 from treefocus.app.wish import Wish
 from treefocus.cli import app
+from treefocus.coding import Coding
 from treefocus.tables import as_table, write_columns
 
 
@@ -174,6 +176,20 @@ def test_columns_of_categories_are_asked_by_their_labels() -> None:
     assert service.explain(service.values_of([[1.0, "green"]]), service.asked).predicted[0] == "no"
     with pytest.raises(InvalidInput, match=r"rows\[0\].size must be a number, got 'red'"):
         service.values_of([["red", "red"]])
+
+
+def test_only_columns_in_an_order_can_be_told_to_grow() -> None:
+    rng = np.random.default_rng(0)
+    sizes = pd.Categorical(rng.choice(["S", "M", "L"], 60), ["S", "M", "L"], ordered=True)
+    rows = pd.DataFrame(
+        {"size": sizes, "town": pd.Categorical(rng.choice(["Ulm", "Bonn"], 60)), "age": np.arange(60.0)}
+    )
+    model = HistGradientBoostingClassifier(categorical_features="from_dtype", min_samples_leaf=5).fit(
+        rows, sizes == "L"
+    )
+    coding = Coding.of(translate(model).forest)
+    service = Service(model, rows, as_table(rows.iloc[:5], "rows", coding))
+    assert service.has_order == [True, False, True]
 
 
 def test_one_hot_groups_are_asked_as_one_column() -> None:

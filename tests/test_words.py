@@ -235,6 +235,8 @@ def test_catboost_reads_whole_numbers_as_what_they_print(tmp_path: Path, values:
     assert (model.predict(found.counterfactuals).astype(str).reshape(-1) != said).all()
     import polars as pl
 
+    named = Explainer(forest, data, constraints=OneOf("k", values)).explain(data)
+    assert named.has_answer.all()
     frame = pl.DataFrame(data[["k", "x"]].to_dict("list"))
     again = Explainer(forest, frame).explain(frame)
     assert again.counterfactuals.schema == frame.schema

@@ -78,7 +78,8 @@ class Draft:
     def categories(self, column: int, values: Iterable[Any], what: str) -> Bools:
         """(n_labels,) which of a column's categories are among the values."""
         own = self.labels[column] or ()
-        wanted = list(values)
+        are_texts = all(isinstance(label, str) for label in own)
+        wanted = [str(int(v)) if are_texts and isinstance(v, Integral) else v for v in values]  # as a table's are read
         unknown = [value for value in wanted if value not in own]
         if unknown:
             reject(what, f"about categories of {self.schema.names[column]!r}: {_shown(own)}", repr(unknown[0]))
@@ -110,7 +111,7 @@ class Draft:
     def _ranked(self, column: int, what: str) -> Floats:
         """(n_labels + 1,) the place of every category in the order, NaN where it has none; unseen ones come last."""
         if column not in self.ranks:
-            labels, order = self.labels[column] or (), self._order(column)
+            labels, order = self.labels[column] or (), self.order_of(column)
             if order is None:
                 name = self.schema.names[column]
                 raise InvalidInput(
@@ -122,7 +123,7 @@ class Draft:
             self.ranks[column] = np.array([*(place.get(label, np.nan) for label in labels), np.nan])
         return self.ranks[column]
 
-    def _order(self, column: int) -> Sequence[Any] | None:
+    def order_of(self, column: int) -> Sequence[Any] | None:
         """A column's categories in their order: the schema's, else one that came with the model or the table."""
         feature, labels = self.schema.features[column], self.labels[column] or ()
         if feature.kind == "ordinal":

@@ -351,6 +351,12 @@ class Explainer:
         return (None,) * self.forest.n_features if known is None else known.labels
 
     @property
+    def has_order(self) -> Bools:
+        """(n_features,) whether a column can be asked to grow or to shrink: numbers, and categories in an order."""
+        draft = dry_run((), self.schema, self.forest, self._orders)
+        return np.array([own is None or draft.order_of(j) is not None for j, own in enumerate(draft.labels)], bool)
+
+    @property
     def whole_columns(self) -> Bools:
         """(n_features,) whether a column is answered in whole numbers, whatever table comes."""
         return self._integer

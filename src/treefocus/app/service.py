@@ -69,6 +69,7 @@ class Service:
         self._explainers = lru_cache(_EXPLAINERS)(self._built)
         explainer = self.explainer(self.asked)
         self.schema, self.space, self.forest = explainer.schema, explainer.space, explainer.forest
+        self.has_order = explainer.has_order.tolist()
         self._folding = explainer.folding
         self.rows = explainer.table_of(rows)
         coding = Coding.of(self.forest, self.schema.names)

@@ -65,7 +65,10 @@ class _Values:
         feature = self._desk.service.schema.features[j]
         with named(ui.element("div").classes("tf-rule").props('role="group"'), f"Rule for {feature.name}"):
             ui.label(title_of(feature)).classes("tf-name")
-            chosen = ui.select(MOVES, value=rule.moves, on_change=lambda event: self._set(j, moves=event.value))
+            moves = {
+                key: told for key, told in MOVES.items() if key in (FREE, FIXED) or self._desk.service.has_order[j]
+            }
+            chosen = ui.select(moves, value=rule.moves, on_change=lambda event: self._set(j, moves=event.value))
             named(chosen.props("outlined dense"), feature.name)
             if self._desk.service.labels[j] is None:
                 low = ui.number("from", value=rule.low, on_change=lambda event: self._set(j, low=event.value))
