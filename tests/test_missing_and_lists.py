@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from questions import stump
@@ -25,6 +27,7 @@ from treefocus import (
 from treefocus.categories import Categories
 from treefocus.certificate import verify
 from treefocus.constraints import Constraint
+from treefocus.tables import read_table
 
 DATA = np.array([[0.0, 0.0], [1.0, 10.0]])
 LISTED = {
@@ -204,3 +207,15 @@ def test_a_row_in_which_everything_may_be_missing_is_searched_like_others() -> N
     assert emptied.status[0].name == "OPTIMAL"
     assert np.isnan(emptied.points[0]).all()
     assert emptied.distance[0] == 1.0
+
+
+def test_a_file_that_seems_to_hold_whole_numbers_takes_the_fractions_that_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n0.5,0\n0.25,1\n")
+    table = read_table(tmp_path / "rows.csv")
+    model = on_b(0.3)
+    halves = Schema([Feature("a"), Feature("b", "step", step=0.5)])
+    assert Explainer(model, table, schema=halves).explain(table).points[0, 1] == 0.5
+    assert Explainer(model, table, constraints=OneOf("b", [0.0, 0.75])).explain(table).points[0, 1] == 0.75
+    assert Explainer(model, table).explain(table).points[0, 1] == 1.0
+    frame = pd.DataFrame({"a": [0.5, 0.25], "b": [0, 1]})  # whose dtype can hold no fraction
+    assert Explainer(model, frame, schema=halves).explain(frame).points[0, 1] == 1.0

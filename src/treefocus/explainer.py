@@ -19,7 +19,7 @@ from treefocus.allowed import dry_run, with_domains
 from treefocus.categories import Labels
 from treefocus.coding import Coding
 from treefocus.constraint_text import as_constraints
-from treefocus.constraints import Constraint
+from treefocus.constraints import Constraint, OneOf
 from treefocus.distances import Distance, as_distance, weighted
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import Explanations, joined, timed
@@ -30,7 +30,7 @@ from treefocus.plausibility import IsolationScore, LocalOutlierFactor, Measure
 from treefocus.problem import Problem, Space
 from treefocus.question import Group, Question
 from treefocus.rounding import shortest_in_cell
-from treefocus.schema import INTEGER, Schema, fitted_to, schema_of
+from treefocus.schema import ANY_FLOAT, INTEGER, Schema, fitted_to, schema_of
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
 from treefocus.search.base import Interruption, solved
 from treefocus.search.confirmed import Confirm, Confirmed, sure
@@ -96,8 +96,9 @@ class Explainer:
         dry_run(self.constraints, self.schema, self.forest, self.labels if table is None else self._orders)
         self._has_data = table is not None
         self._integer = np.array([feature.kind == "integer" for feature in self.schema.features])
+        self._has_fractions = _has_fractions(self.schema, self.constraints) & ~self._integer
         if table is not None:
-            self._integer |= table.grain == INTEGER
+            self._integer |= self._is_whole(table)
         self._examples = None if known is None else _spread_out(known[~np.isnan(known).any(axis=1)])
         if plausibility is not None and not isinstance(plausibility, LocalOutlierFactor | IsolationScore):
             reject("plausibility", "LocalOutlierFactor(...), IsolationScore(...) or None", repr(plausibility))
@@ -189,7 +190,8 @@ class Explainer:
     def _question(self, table: Table, target: Any) -> Question:
         """What is asked, under the limits of the table's dtypes and of what the model reads."""
         is_readable = np.asarray(readable(self.forest, table.values).all(axis=1))
-        grain = np.where(self._integer, INTEGER, table.grain).astype(np.int8)
+        whole = self._integer | self._is_whole(table)
+        grain = np.where(whole, INTEGER, np.where(table.grain == INTEGER, ANY_FLOAT, table.grain)).astype(np.int8)
         low, high = table.limits
         if self.forest.reads is not None:
             low, high = np.maximum(low, self.forest.reads[0]), np.minimum(high, self.forest.reads[1])
@@ -207,6 +209,10 @@ class Explainer:
             plausibility=self.plausibility,
             orders=self._orders if self._has_data else _first_known(len(grain), self._orders, table.orders),
         )
+
+    def _is_whole(self, table: Table) -> Bools:
+        """(n_features,) columns of whole numbers; where a file only seems to hold them, unless fractions are listed."""
+        return np.asarray((table.grain == INTEGER) & (table.has_dtypes | ~self._has_fractions))
 
     def _settle(self, table: Table, group: Group, problem: Problem, confirm: Confirm) -> tuple[Outcome, dict[int, str]]:
         """The rows that need no search, and why: unreadable, already there, or without an allowed value."""
@@ -384,6 +390,15 @@ def _by_column(weights: Mapping[str | int, float], schema: Schema) -> Floats:
             reject(f"weights[{name!r}]", "a finite number above 0", repr(weight))
         all_weights[schema.index(name)] = float(weight)
     return all_weights
+
+
+def _has_fractions(schema: Schema, constraints: Sequence[Constraint]) -> Bools:
+    """(n_features,) columns of which the schema's steps or values, or a list, name a number that is not whole."""
+    named = [[*own.values, *([own.step, own.low] if own.step else [])] for own in schema.features]
+    for one in constraints:
+        if isinstance(one, OneOf):
+            named[schema.index(one.column)] += one.values
+    return np.array([any(isinstance(v, float) and not v.is_integer() for v in own) for own in named], bool)
 
 
 def _first_known(n_columns: int, *orders: Labels | None) -> Labels:

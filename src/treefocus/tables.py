@@ -100,6 +100,11 @@ class Table:
                 limits[j] = 0, len(own) - 1
         return limits[:, 0], limits[:, 1]
 
+    @property
+    def has_dtypes(self) -> bool:
+        """Whether its columns say what they can hold; those of a text file only seem to hold whole numbers."""
+        return not isinstance(self.native, _Columns)
+
     def unseen(self, column: int) -> list[Any]:
         """The cells of a column that hold a category without a label."""
         is_unseen = self.values[:, column] == len(self.labels_of(column) or ())
