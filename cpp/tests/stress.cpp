@@ -1,5 +1,6 @@
-// Every kernel on random forests and rows, for the sanitizers to watch: the same bytes from one thread and several, the
-// hard scores of a walk by hand, answers that flip, searches side by side on one forest, and stops in the middle.
+// Every kernel on random forests and rows, for the sanitizers to watch: the same bytes from one
+// thread and several, the hard scores of a walk by hand, answers that flip, searches side by side
+// on one forest, and stops in the middle.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -67,10 +68,12 @@ struct Draft {
             const std::int32_t f = forest.feature[i];
             if (f < 0) continue;
             const auto first = forest.threshold.begin();
-            const auto found = std::lower_bound(first + forest.start[f], first + forest.start[f + 1], value[i]);
+            const auto found =
+                std::lower_bound(first + forest.start[f], first + forest.start[f + 1], value[i]);
             forest.split[i] = static_cast<std::int32_t>(found - first);
         }
-        for (std::int32_t f = 0; f <= forest.n_features; ++f) forest.cell_start.push_back(forest.start[f] + f);
+        for (std::int32_t f = 0; f <= forest.n_features; ++f)
+            forest.cell_start.push_back(forest.start[f] + f);
         forest.has_sets.assign(forest.n_features, 0);
         forest.set_of_node.assign(forest.n_nodes(), -1);
         forest.finish();
@@ -82,7 +85,8 @@ void grow(Draft& draft, Rng& rng, int depth) {
     Forest& forest = draft.forest;
     if (depth == 0 || rng.unit() < 0.15) {
         draft.node(-1, 0.0, false);
-        for (std::int32_t k = 0; k < forest.n_outputs; ++k) forest.leaf_value.push_back(rng.unit() - 0.5);
+        for (std::int32_t k = 0; k < forest.n_outputs; ++k)
+            forest.leaf_value.push_back(rng.unit() - 0.5);
         return;
     }
     const double threshold = static_cast<float>(std::floor(rng.unit() * 16.0) / 16.0 + 0.03125);
@@ -99,7 +103,8 @@ Forest random_forest(Rng& rng) {
     forest.n_classes = 2 + rng.below(3);
     const bool is_single = forest.n_classes == 2 && rng.unit() < 0.5;
     forest.n_outputs = is_single ? 1 : forest.n_classes;
-    forest.decision = is_single ? (rng.unit() < 0.5 ? Decision::above : Decision::at_least) : Decision::argmax;
+    forest.decision =
+        is_single ? (rng.unit() < 0.5 ? Decision::above : Decision::at_least) : Decision::argmax;
     forest.is_float32 = rng.unit() < 0.5;
     forest.has_float32_sum = rng.unit() < 0.3;
     forest.base_score.assign(forest.n_outputs, 0.0);
@@ -144,7 +149,8 @@ struct Question {
         for (std::int64_t i = 0; i < n * d; ++i) {
             const double pick = rng.unit();
             double value = rng.unit();
-            if (pick < 0.2 && forest.n_thresholds() > 0) value = forest.threshold[rng.below(forest.n_thresholds())];
+            if (pick < 0.2 && forest.n_thresholds() > 0)
+                value = forest.threshold[rng.below(forest.n_thresholds())];
             rows.push_back(pick > 0.97 ? kNan : value);
         }
         for (double value : rows) {
@@ -158,9 +164,10 @@ struct Question {
             cell_low.push_back(-kInfinity);
             for (std::int32_t t = forest.start[f]; t < forest.start[f + 1]; ++t) {
                 cell_high.push_back(forest.threshold[t]);
-                cell_low.push_back(forest.is_float32
-                                       ? std::nextafter(static_cast<float>(forest.threshold[t]), 1e30f)
-                                       : std::nextafter(forest.threshold[t], kInfinity));
+                cell_low.push_back(
+                    forest.is_float32
+                        ? std::nextafter(static_cast<float>(forest.threshold[t]), 1e30f)
+                        : std::nextafter(forest.threshold[t], kInfinity));
             }
             cell_high.push_back(kInfinity);
         }
@@ -174,8 +181,9 @@ struct Question {
     }
 
     Batch batch() const {
-        return {rows.data(), low.data(), high.data(), offset.data(), scale.data(), grain.data(), origin.data(),
-                target.data(), rows.data(), n, nullptr, nullptr};
+        return {rows.data(),  low.data(),    high.data(),   offset.data(), scale.data(),
+                grain.data(), origin.data(), target.data(), rows.data(),   n,
+                nullptr,      nullptr};
     }
 
     bool flips(const double* point, std::int64_t row) const {
@@ -197,8 +205,9 @@ std::vector<double> walked(const Forest& forest, const std::vector<double>& rows
             std::int32_t node = forest.tree_start[tree];
             while (forest.feature[node] >= 0) {
                 const double value = forest.seen(row[forest.feature[node]]);
-                const bool is_left = std::isnan(value) ? forest.default_left[node] != 0
-                                                       : value <= forest.threshold[forest.split[node]];
+                const bool is_left = std::isnan(value)
+                                         ? forest.default_left[node] != 0
+                                         : value <= forest.threshold[forest.split[node]];
                 node = is_left ? node + 1 : forest.right[node];
             }
             leaves.push_back(forest.first_leaf[node]);
@@ -211,7 +220,8 @@ std::vector<double> walked(const Forest& forest, const std::vector<double>& rows
 }
 
 struct Found {
-    std::vector<double> scores, loss, gradient, best, best_distance, polished, exact, distance, bound;
+    std::vector<double> scores, loss, gradient, best, best_distance, polished, exact, distance,
+        bound;
     std::vector<std::int8_t> proof;
     std::vector<std::uint8_t> is_undecided;
     std::vector<std::int64_t> nodes;
@@ -234,23 +244,25 @@ Found run_all(const Question& q, int n_threads, std::int64_t node_limit) {
     found.scores.resize(n * forest.n_outputs);
     hard_scores(forest, q.rows.data(), n, found.scores.data(), n_threads, control);
 
-    const SoftForest soft{forest.threshold.data(), forest.leaf_value.data(), forest.n_trees(), 10.0, 3.0, true};
+    const SoftForest soft{
+        forest.threshold.data(), forest.leaf_value.data(), forest.n_trees(), 10.0, 3.0, true};
     std::vector<std::int8_t> sign(n, 1);
     found.loss.resize(n);
     found.gradient.resize(n * d);
-    soft_loss(forest, soft, q.rows.data(), q.origin.data(), sign.data(), n, found.loss.data(), found.gradient.data(),
-              n_threads, control);
+    soft_loss(forest, soft, q.rows.data(), q.origin.data(), sign.data(), n, found.loss.data(),
+              found.gradient.data(), n_threads, control);
 
     const std::vector<double> weight(d, 1.0);
     const Distance distance{Metric::euclidean, weight.data(), nullptr, d};
     found.best.assign(n * d, kNan);
     found.best_distance.assign(n, kInfinity);
-    descend(forest, soft, distance, Descent{0.01, 0.02, 60, 1.0}, batch, found.best.data(), found.best_distance.data(),
-            nullptr, n_threads, control);
+    descend(forest, soft, distance, Descent{0.01, 0.02, 60, 1.0}, batch, found.best.data(),
+            found.best_distance.data(), nullptr, n_threads, control);
 
     const Norms norms = euclidean(d);
     found.polished = found.best;
-    polish(forest, q.cell_low.data(), q.cell_high.data(), norms, 1e8, batch, true, found.polished.data(), n_threads, control);
+    polish(forest, q.cell_low.data(), q.cell_high.data(), norms, 1e8, batch, true,
+           found.polished.data(), n_threads, control);
 
     found.exact.assign(n * d, kNan);
     found.distance.assign(n, kInfinity);
@@ -258,9 +270,10 @@ Found run_all(const Question& q, int n_threads, std::int64_t node_limit) {
     found.proof.assign(n, 0);
     found.is_undecided.assign(n, 0);
     found.nodes.assign(n, 0);
-    exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance, Limits{kInfinity, node_limit, 1e8}, batch,
-          found.exact.data(), found.distance.data(), found.bound.data(), found.proof.data(),
-          found.is_undecided.data(), found.nodes.data(), n_threads, control);
+    exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance,
+          Limits{kInfinity, node_limit, 1e8}, batch, found.exact.data(), found.distance.data(),
+          found.bound.data(), found.proof.data(), found.is_undecided.data(), found.nodes.data(),
+          n_threads, control);
     return found;
 }
 
@@ -275,10 +288,12 @@ void check_random_forests(int n_rounds, std::uint64_t seed) {
         EXPECT(same(one.loss, several.loss) && same(one.gradient, several.gradient));
         EXPECT(same(one.best, several.best) && same(one.best_distance, several.best_distance));
         EXPECT(same(one.polished, several.polished));
-        EXPECT(same(one.exact, several.exact) && same(one.bound, several.bound) && same(one.nodes, several.nodes));
+        EXPECT(same(one.exact, several.exact) && same(one.bound, several.bound) &&
+               same(one.nodes, several.nodes));
         for (std::int64_t i = 0; i < q.n; ++i) {
             const auto proof = static_cast<Proof>(one.proof[i]);
-            if (one.best_distance[i] < kInfinity) EXPECT(q.flips(one.best.data() + i * forest.n_features, i));
+            if (one.best_distance[i] < kInfinity)
+                EXPECT(q.flips(one.best.data() + i * forest.n_features, i));
             if (proof == Proof::optimal) {
                 EXPECT(q.flips(one.exact.data() + i * forest.n_features, i));
                 EXPECT(one.distance[i] <= one.best_distance[i] * (1.0 + 1e-9) + 1e-12);
@@ -330,7 +345,8 @@ void check_stops() {
     EXPECT(is_caught);
 }
 
-// A tree of 100,000 levels: no kernel may recurse over nodes, or take memory with the square of the depth.
+// A tree of 100,000 levels: no kernel may recurse over nodes, or take memory with the square of the
+// depth.
 void check_deep(int depth) {
     Rng rng{std::mt19937_64(1)};
     const Forest forest = chain(depth);
@@ -343,12 +359,14 @@ void check_deep(int depth) {
     std::vector<std::int8_t> proof(2, 3);
     std::vector<std::uint8_t> is_undecided(2, 0);
     std::vector<std::int64_t> nodes(2, 0);
-    exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance, Limits{1.0, 0, 1e8}, q.batch(), best.data(),
-          distances.data(), bound.data(), proof.data(), is_undecided.data(), nodes.data(), 2, control);
+    exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance, Limits{1.0, 0, 1e8},
+          q.batch(), best.data(), distances.data(), bound.data(), proof.data(), is_undecided.data(),
+          nodes.data(), 2, control);
     std::vector<double> loss(2), gradient(4);
     const std::vector<std::int8_t> sign(2, 1);
     const SoftForest soft{forest.threshold.data(), forest.leaf_value.data(), 1, 1.0, 1.0, true};
-    soft_loss(forest, soft, q.rows.data(), q.origin.data(), sign.data(), 2, loss.data(), gradient.data(), 2, control);
+    soft_loss(forest, soft, q.rows.data(), q.origin.data(), sign.data(), 2, loss.data(),
+              gradient.data(), 2, control);
     EXPECT(std::isfinite(loss[0]));
 }
 
@@ -361,5 +379,6 @@ int main(int argc, char** argv) {
     check_side_by_side(seed + 1);
     check_stops();
     check_deep(100'000);
-    std::printf("%d forests, seed %llu: all as it should be\n", n_rounds, static_cast<unsigned long long>(seed));
+    std::printf("%d forests, seed %llu: all as it should be\n", n_rounds,
+                static_cast<unsigned long long>(seed));
 }

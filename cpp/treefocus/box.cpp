@@ -17,7 +17,8 @@ double most_sides(const Forest& forest) {
 }
 
 LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
-    std::map<std::pair<std::int32_t, std::vector<std::uint64_t>>, std::int32_t> known;  // sets by feature and words
+    std::map<std::pair<std::int32_t, std::vector<std::uint64_t>>, std::int32_t>
+        known;  // sets by feature and words
     const auto set_side = [&](std::int32_t f, const std::vector<std::uint64_t>& cells) {
         const auto [found, is_new] = known.try_emplace({f, cells}, n_sets());
         if (is_new) sets.insert(sets.end(), cells.begin(), cells.end());
@@ -25,7 +26,8 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
     };
     const auto all_cells = [&](std::int32_t f) {
         std::vector<std::uint64_t> cells(n_words, 0);
-        for (std::int32_t c = 0; c < forest.n_codes(f); ++c) cells[c / 64] |= std::uint64_t{1} << (c % 64);
+        for (std::int32_t c = 0; c < forest.n_codes(f); ++c)
+            cells[c / 64] |= std::uint64_t{1} << (c % 64);
         return cells;
     };
     const auto narrowed = [&](const Side* side, std::int32_t node, bool is_left) {
@@ -38,22 +40,25 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
         }
         std::vector<std::uint64_t> cells = all_cells(f);
         if (side) cells.assign(words(side->set()), words(side->set()) + n_words);
-        const std::uint64_t* left = forest.sets.data() + static_cast<std::size_t>(forest.set_of_node[node]) * n_words;
+        const std::uint64_t* left =
+            forest.sets.data() + static_cast<std::size_t>(forest.set_of_node[node]) * n_words;
         for (std::int32_t w = 0; w < n_words; ++w) cells[w] &= is_left ? left[w] : ~left[w];
         return set_side(f, cells);
     };
-    // Nodes stand in pre-order: from a leaf the walk goes back to the last node whose right side is still to come.
+    // Nodes stand in pre-order: from a leaf the walk goes back to the last node whose right side is
+    // still to come.
     struct Turn {
         std::int32_t node;
         bool is_left;
-        std::size_t at;   // the node's feature in the path,
-        Side before;      // and what it was before this turn; kNone low where the path did not have it
+        std::size_t at;  // the node's feature in the path,
+        Side before;  // and what it was before this turn; kNone low where the path did not have it
     };
     std::vector<Side> path;
     std::vector<Turn> turns;
     const auto take = [&](std::int32_t node, bool is_left) {
         const std::int32_t f = forest.feature[node];
-        const auto found = std::find_if(path.begin(), path.end(), [f](const Side& s) { return s.feature == f; });
+        const auto found =
+            std::find_if(path.begin(), path.end(), [f](const Side& s) { return s.feature == f; });
         const std::size_t at = found - path.begin();
         turns.push_back({node, is_left, at, found == path.end() ? Side{f, kNone, kNone} : *found});
         if (found == path.end()) path.push_back(narrowed(nullptr, node, is_left));
@@ -89,7 +94,8 @@ void LeafBoxes::number_slots(const Forest& forest) {
     slot.reserve(side.size());
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
         const std::int32_t root = forest.tree_start[tree];
-        for (std::int32_t i = start[forest.first_leaf[root]]; i < start[forest.end_leaf[root]]; ++i) {
+        for (std::int32_t i = start[forest.first_leaf[root]]; i < start[forest.end_leaf[root]];
+             ++i) {
             std::vector<std::int32_t>& own = trees[side[i].feature];
             if (own.empty() || own.back() != tree) own.push_back(tree);
             slot.push_back(static_cast<std::int32_t>(own.size()) - 1);
@@ -104,7 +110,9 @@ void LeafBoxes::number_slots(const Forest& forest) {
 }
 
 void Norms::finish() {
-    const auto any = [](const std::vector<double>& w) { return std::any_of(w.begin(), w.end(), [](double v) { return v > 0; }); };
+    const auto any = [](const std::vector<double>& w) {
+        return std::any_of(w.begin(), w.end(), [](double v) { return v > 0; });
+    };
     has_l1l0 = any(l1) || any(l0);
     has_l2 = any(l2);
     has_linf = any(linf);
@@ -127,8 +135,17 @@ double Norms::total(const double* delta, std::int32_t d) const {
 }
 
 Choices::Choices(const Forest& forest_, const double* cell_low_, const double* cell_high_)
-    : forest(forest_), cell_low(cell_low_), cell_high(cell_high_), value(forest_.n_cells()), delta(value.size()),
-      next(value.size()), by_cost(value.size()), home(forest_.n_features), own(forest_.n_features), may_stay(forest_.n_features), low(forest_.n_features),
+    : forest(forest_),
+      cell_low(cell_low_),
+      cell_high(cell_high_),
+      value(forest_.n_cells()),
+      delta(value.size()),
+      next(value.size()),
+      by_cost(value.size()),
+      home(forest_.n_features),
+      own(forest_.n_features),
+      may_stay(forest_.n_features),
+      low(forest_.n_features),
       high(forest_.n_features) {
     all.low.resize(forest_.n_features);
     all.high.resize(forest_.n_features);
@@ -137,23 +154,24 @@ Choices::Choices(const Forest& forest_, const double* cell_low_, const double* c
 
 namespace {
 
-constexpr double kHuge = 1e140;
+constexpr double kHuge = 1e140;  // the farthest a change can be: its square is a number still
 
 }  // namespace
 
 double Grain::up(double v) const {
-    if (kind == kListed) {
+    if (kind == Kind::listed) {
         const double* found = std::lower_bound(first, last, v);
         return found == last ? kInfinity : *found;
     }
-    if (kind == 2) return std::ceil(v);
-    if (kind == 1 && static_cast<double>(static_cast<float>(v)) < v) return std::nextafter(static_cast<float>(v), INFINITY);
-    if (kind == 1) return static_cast<float>(v);
+    if (kind == Kind::integer) return std::ceil(v);
+    if (kind == Kind::float32 && static_cast<double>(static_cast<float>(v)) < v)
+        return std::nextafter(static_cast<float>(v), INFINITY);
+    if (kind == Kind::float32) return static_cast<float>(v);
     return v;
 }
 
 double Grain::down(double v) const {
-    if (kind != kListed) return -up(-v);
+    if (kind != Kind::listed) return -up(-v);
     const double* after = std::upper_bound(first, last, v);
     return after == first ? -kInfinity : *(after - 1);
 }
@@ -164,7 +182,8 @@ double Grain::nearest(double v) const {
     return below > -kInfinity && v - below <= above - v ? below : above;
 }
 
-Ends ends_of(double cell_low, double cell_high, double box_low, double box_high, const Grain& grain) {
+Ends ends_of(double cell_low, double cell_high, double box_low, double box_high,
+             const Grain& grain) {
     return {grain.up(std::max(cell_low, box_low)), grain.down(std::min(cell_high, box_high))};
 }
 
@@ -198,23 +217,31 @@ void Choices::load(const Batch& questions, std::int64_t row) {
 
 namespace {
 
-// The value of a cell that is closest to the row's, between these ends, or the row's own where it may stay.
-Spot nearest_of(const Choices& choices, std::int32_t f, std::int32_t code, const Ends& ends, bool may_stay) {
+// The value of a cell that is closest to the row's, between these ends, or the row's own where it
+// may stay.
+Spot nearest_of(const Choices& choices, std::int32_t f, std::int32_t code, const Ends& ends,
+                bool may_stay) {
     const double x = choices.x[f];
     if (code == choices.own[f] && may_stay) return {x, 0.0};
     if (!(ends.low <= ends.high)) return {NAN, kInfinity};
     const bool is_above = code > choices.own[f] || (code == choices.own[f] && x < ends.low);
     double value = is_above ? ends.low : ends.high;
-    if (code == choices.own[f]) value = std::clamp(choices.grain_of(f).kind == kListed ? choices.grain_of(f).nearest(x) : x, ends.low, ends.high);
-    // Capped, so that the square of a huge change is a number still: only what is not allowed costs infinity.
+    if (code == choices.own[f]) {
+        const Grain grain = choices.grain_of(f);
+        value = std::clamp(grain.kind == Kind::listed ? grain.nearest(x) : x, ends.low, ends.high);
+    }
+    // Capped, so that the square of a huge change is a number still: only what is not allowed costs
+    // infinity.
     return {value, std::min(std::abs(value - x) / choices.batch->scale[f], kHuge)};
 }
 
 }  // namespace
 
-void Choices::load_sets(const Batch& questions, std::int64_t row, std::int32_t f, std::int32_t first_cell) {
+void Choices::load_sets(const Batch& questions, std::int64_t row, std::int32_t f,
+                        std::int32_t first_cell) {
     std::int32_t n_set_cells = 0;
-    for (std::int32_t g = 0; g < forest.n_features; ++g) n_set_cells += forest.has_sets[g] ? forest.n_codes(g) : 0;
+    for (std::int32_t g = 0; g < forest.n_features; ++g)
+        n_set_cells += forest.has_sets[g] ? forest.n_codes(g) : 0;
     const std::int32_t n = forest.n_codes(f);
     std::uint64_t* cells = all.cells.data() + forest.word_start[f];
     std::fill_n(cells, forest.n_words, 0);
@@ -229,7 +256,9 @@ void Choices::load_sets(const Batch& questions, std::int64_t row, std::int32_t f
         by_cost[i] = c;
     }
     const auto begin = by_cost.begin() + at(f, 0);
-    std::stable_sort(begin, begin + n, [&](std::int32_t a, std::int32_t b) { return delta[at(f, a)] < delta[at(f, b)]; });
+    std::stable_sort(begin, begin + n, [&](std::int32_t a, std::int32_t b) {
+        return delta[at(f, a)] < delta[at(f, b)];
+    });
     home[f] = *begin;
     may_stay[f] = delta[at(f, own[f])] == 0.0;
     is_empty = delta[at(f, home[f])] == kInfinity;
@@ -238,12 +267,14 @@ void Choices::load_sets(const Batch& questions, std::int64_t row, std::int32_t f
 void Choices::load_range(std::int32_t f) {
     const std::int32_t n = forest.n_codes(f);
     const Grain grain = grain_of(f);
-    const bool is_listed = grain.kind != kListed || !batch->is_strict[f] || grain.up(x[f]) == x[f];
+    const bool is_listed =
+        grain.kind != Kind::listed || !batch->is_strict[f] || grain.up(x[f]) == x[f];
     may_stay[f] = x[f] >= low[f] && x[f] <= high[f] && is_listed;
     double cheapest = kInfinity;
     for (std::int32_t c = 0; c < n; ++c) {
         const std::int32_t i = at(f, c);
-        const Spot closest = nearest_of(*this, f, c, ends_of(cell_low[i], cell_high[i], low[f], high[f], grain), may_stay[f]);
+        const Spot closest = nearest_of(
+            *this, f, c, ends_of(cell_low[i], cell_high[i], low[f], high[f], grain), may_stay[f]);
         value[i] = closest.value;
         delta[i] = closest.delta;
         if (delta[i] < cheapest) cheapest = delta[i], home[f] = c;
@@ -292,11 +323,13 @@ bool Choices::can_stay(std::int32_t f, const Box& box) const {
 
 Spot Choices::spot(std::int32_t f, std::int32_t code, const Box& box) const {
     const std::int32_t i = at(f, code);
-    if (!box.is_cut(f) || next[i] != code || std::isnan(value[i])) return {value[i], next[i] == code ? delta[i] : kInfinity};
-    const Ends ends = ends_of(cell_low[i], cell_high[i], std::max(low[f], box.value_low[f]), std::min(high[f], box.value_high[f]),
-                              grain_of(f));
+    if (!box.is_cut(f) || next[i] != code || std::isnan(value[i]))
+        return {value[i], next[i] == code ? delta[i] : kInfinity};
+    const Ends ends = ends_of(cell_low[i], cell_high[i], std::max(low[f], box.value_low[f]),
+                              std::min(high[f], box.value_high[f]), grain_of(f));
     if (!std::isnan(x[f])) return nearest_of(*this, f, code, ends, can_stay(f, box));
-    if (!(ends.low <= ends.high)) return {NAN, kInfinity};  // a value that becomes known costs the same wherever it is
+    if (!(ends.low <= ends.high))
+        return {NAN, kInfinity};  // a value that becomes known costs the same wherever it is
     return {std::clamp(value[i], ends.low, ends.high), delta[i]};
 }
 
@@ -304,17 +337,21 @@ Ends Choices::hull(std::int32_t f, const Box& box) const {
     Ends hull{kInfinity, -kInfinity};
     const auto add = [&](std::int32_t first, std::int32_t last) {
         double a = low[f], b = high[f];
-        if (!box.value_low.empty()) a = std::max(a, box.value_low[f]), b = std::min(b, box.value_high[f]);
-        const Ends ends = ends_of(cell_low[at(f, first)], cell_high[at(f, last)], a, b, grain_of(f));
+        if (!box.value_low.empty())
+            a = std::max(a, box.value_low[f]), b = std::min(b, box.value_high[f]);
+        const Ends ends =
+            ends_of(cell_low[at(f, first)], cell_high[at(f, last)], a, b, grain_of(f));
         if (!(ends.low <= ends.high)) return;
         hull.low = std::min(hull.low, ends.low);
         hull.high = std::max(hull.high, ends.high);
     };
     if (forest.has_sets[f])
-        for_cells(forest, box, f, [&](std::int32_t code) { if (code < forest.n_codes(f) - 1) add(code, code); });
-    else
-        add(box.low[f], box.high[f]);
-    if (!std::isnan(x[f]) && can_stay(f, box)) hull.low = std::min(hull.low, x[f]), hull.high = std::max(hull.high, x[f]);
+        for_cells(forest, box, f, [&](std::int32_t code) {
+            if (code < forest.n_codes(f) - 1) add(code, code);
+        });
+    else add(box.low[f], box.high[f]);
+    if (!std::isnan(x[f]) && can_stay(f, box))
+        hull.low = std::min(hull.low, x[f]), hull.high = std::max(hull.high, x[f]);
     return hull;
 }
 

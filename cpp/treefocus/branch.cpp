@@ -1,35 +1,41 @@
-// Where the search splits a box: at the threshold, or the set, that most score lies behind.
-#include <cmath>
+#include "treefocus/branch.hpp"
 
-#include "treefocus/search.hpp"
+#include <algorithm>
+#include <cmath>
 
 namespace treefocus {
 
-Cut Search::choose() {
-    if (walker_.predicted() == to_) {  // the point would do, but for a rule or for rounding
-        candidate_.resize(forest_.n_features);
-        cost_.point(candidate_.data());
-        if (rules_)
-            if (const auto cut = rules_->broken(box_, cost_.codes.data(), candidate_.data()); cut && can_split(*cut)) return *cut;
-        if (const auto cut = cost_.round_cut(box_, false); cut && can_split(*cut)) return *cut;
-    }
-    const Running& one = running_[hardest()];
+Cut Brancher::choose() {
+    if (at_.is_wanted())
+        if (const Cut cut = mend(); cut.feature >= 0) return cut;
+    const Running& one = at_.hardest();
     const std::vector<double>& weight = one.test().weight;
-    gain_.resize(forest_.n_trees());
-    for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree)
-        gain_[tree] = weight[one.wish(tree)] - weight[walker_.leaves()[tree]];
-    best_cut_ = {};
+    gain_.resize(at_.forest.n_trees());
+    for (std::int32_t tree = 0; tree < at_.forest.n_trees(); ++tree)
+        gain_[tree] = weight[one.wish(tree)] - weight[at_.walker.leaves()[tree]];
+    best_ = {};
     best_score_ = -1.0;
-    for (std::int32_t f = 0; f < forest_.n_features; ++f) {
-        if (walker_.codes()[f] == kMissing) continue;
-        if (forest_.has_sets[f]) weigh_sets(one, f);
+    for (std::int32_t f = 0; f < at_.forest.n_features; ++f) {
+        if (at_.walker.codes()[f] == kMissing) continue;
+        if (at_.forest.has_sets[f]) weigh_sets(one, f);
         else weigh_thresholds(one, f);
     }
-    return best_score_ < 0.0 ? any_cut() : best_cut_;
+    return best_score_ < 0.0 ? any_cut() : best_;
 }
 
-void Search::weigh_thresholds(const Running& one, std::int32_t f) {
-    const std::int32_t code = walker_.codes()[f];
+Cut Brancher::mend() {
+    if (at_.rules)
+        if (const auto cut =
+                at_.rules->broken(at_.trail.box(), at_.cost.codes.data(), at_.point().data());
+            cut && can_split(*cut))
+            return *cut;
+    if (const auto cut = at_.cost.round_cut(at_.trail.box(), false); cut && can_split(*cut))
+        return *cut;
+    return {};
+}
+
+void Brancher::weigh_thresholds(const Running& one, std::int32_t f) {
+    const std::int32_t code = at_.walker.codes()[f];
     above_.clear();
     below_.clear();
     one.for_wishes_elsewhere(f, code, [&](std::int32_t tree, std::int32_t low, std::int32_t high) {
@@ -37,8 +43,10 @@ void Search::weigh_thresholds(const Running& one, std::int32_t f) {
         if (code < low) above_.push_back({low, gain_[tree]});
         else below_.push_back({high, gain_[tree]});
     });
-    std::sort(above_.begin(), above_.end(), [](const Pull& a, const Pull& b) { return a.code > b.code; });
-    std::sort(below_.begin(), below_.end(), [](const Pull& a, const Pull& b) { return a.code < b.code; });
+    std::sort(above_.begin(), above_.end(),
+              [](const Pull& a, const Pull& b) { return a.code > b.code; });
+    std::sort(below_.begin(), below_.end(),
+              [](const Pull& a, const Pull& b) { return a.code < b.code; });
     for (const std::vector<Pull>* pulls : {&above_, &below_}) {
         double behind = 0.0;
         for (std::size_t i = 0; i < pulls->size(); ++i) {
@@ -49,12 +57,12 @@ void Search::weigh_thresholds(const Running& one, std::int32_t f) {
     }
 }
 
-void Search::weigh_sets(const Running& one, std::int32_t f) {
-    const std::int32_t code = walker_.codes()[f];
+void Brancher::weigh_sets(const Running& one, std::int32_t f) {
+    const std::int32_t code = at_.walker.codes()[f];
     touched_.clear();
     one.for_wishes_elsewhere(f, code, [&](std::int32_t tree, std::int32_t low, std::int32_t) {
         const std::int32_t set = low - kSet;
-        if (!(gain_[tree] > 0.0) || shared_.boxes.set_has(set, code)) return;
+        if (!(gain_[tree] > 0.0) || at_.shared.boxes.set_has(set, code)) return;
         if (pull_set_[set] == 0.0) touched_.push_back(set);
         pull_set_[set] += gain_[tree];
     });
@@ -65,49 +73,108 @@ void Search::weigh_sets(const Running& one, std::int32_t f) {
     }
 }
 
-void Search::weigh(const Cut& cut, double behind) {
-    const double least_step = 1e-3 * (limit_ < kInfinity ? limit_ : 1.0);
-    const double step = std::max(cost_of(cut) - cost_.cost, 0.0) + least_step;
-    const double score = behind * std::sqrt(step);  // the cost of the step counts half as much as the score behind it
-    if (score > best_score_) best_score_ = score, best_cut_ = cut;
+void Brancher::weigh(const Cut& cut, double behind) {
+    const double least_step = kLeastStep * (at_.limit < kInfinity ? at_.limit : 1.0);
+    const double step = std::max(cost_of(cut) - at_.cost.cost, 0.0) + least_step;
+    const double score =
+        behind *
+        std::sqrt(step);  // the cost of the step counts half as much as the score behind it
+    if (score > best_score_) best_score_ = score, best_ = cut;
 }
 
-double Search::cost_of(const Cut& cut) const {
-    if (cut.by == By::cells) return cost_.with(cut.feature, cut.code);
+double Brancher::cost_of(const Cut& cut) const {
+    if (cut.by == By::cells) return at_.cost.with(cut.feature, cut.code);
     double least = kInfinity;
-    for_cells(forest_, box_, cut.feature, [&](std::int32_t code) {
-        if (is_far_cell(cut, code)) least = std::min(least, cost_.with(cut.feature, code));
+    for_cells(at_.forest, at_.trail.box(), cut.feature, [&](std::int32_t code) {
+        if (is_far_cell(cut, code)) least = std::min(least, at_.cost.with(cut.feature, code));
     });
     return least;
 }
 
-std::size_t Search::hardest() const {
-    if (n_plain_ == 1) return 0;
-    std::size_t worst = 0;
-    double most = -kInfinity;
-    for (std::size_t i = 0; i < n_plain_; ++i) {
-        double sum = 0.0;
-        for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree)
-            sum += running_[i].test().weight[walker_.leaves()[tree]];
-        if (running_[i].need - sum > most) most = running_[i].need - sum, worst = i;
-    }
-    return worst;
-}
-
-Cut Search::any_cut() {
-    for (std::int32_t f = 0; f < forest_.n_features; ++f) {
-        const std::int32_t code = walker_.codes()[f];
+Cut Brancher::any_cut() {
+    const Box& box = at_.trail.box();
+    for (std::int32_t f = 0; f < at_.forest.n_features; ++f) {
+        const std::int32_t code = at_.walker.codes()[f];
         if (code == kMissing) continue;
-        if (forest_.has_sets[f]) {
+        if (at_.forest.has_sets[f]) {
             if (const Cut cut{f, code, true, By::all_but}; can_split(cut)) return cut;
             continue;
         }
-        if (code < box_.high[f]) return {f, code + 1, true};
-        if (code > box_.low[f]) return {f, code - 1, false};
+        if (code < box.high[f]) return {f, code + 1, true};
+        if (code > box.low[f]) return {f, code - 1, false};
     }
-    if (walker_.predicted() == to_)
-        if (const auto cut = cost_.round_cut(box_, true); cut && can_split(*cut)) return *cut;
+    if (at_.is_wanted())
+        if (const auto cut = at_.cost.round_cut(box, true); cut && can_split(*cut)) return *cut;
     return {};
+}
+
+bool Brancher::can_split(const Cut& cut) const {
+    if (cut.feature < 0 || at_.trail.length() > kLongestTrail) return false;
+    if (cut.by == By::value || cut.by == By::stay) return can_split_values(cut);
+    const Box& box = at_.trail.box();
+    const std::int32_t code = at_.walker.codes()[cut.feature];
+    if (at_.forest.has_sets[cut.feature]) {
+        bool has_far = false;
+        for_cells(at_.forest, box, cut.feature,
+                  [&](std::int32_t c) { has_far = has_far || is_far_cell(cut, c); });
+        return has_far && box.has(at_.forest, cut.feature, code) && !is_far_cell(cut, code);
+    }
+    const std::int32_t low = box.low[cut.feature], high = box.high[cut.feature];
+    return low <= code && code <= high &&
+           (cut.is_up ? code < cut.code && cut.code <= high : low <= cut.code && cut.code < code);
+}
+
+bool Brancher::can_split_values(const Cut& cut) const {
+    const Box& box = at_.trail.box();
+    if (cut.by == By::stay)
+        return at_.choices.can_stay(cut.feature, box) && !box.moves[cut.feature];
+    const Ends hull = at_.choices.hull(cut.feature, box);
+    // Among numbers without an end, and with no answer that would limit what they cost, splits
+    // could go on for ever.
+    const bool is_finite = std::isfinite(hull.low) && std::isfinite(hull.high);
+    if (at_.limit == kInfinity && at_.cost.is_rounding() && !is_finite) return false;
+    return cut.is_up ? hull.high >= cut.value && hull.low < cut.value
+                     : hull.low <= cut.value && hull.high > cut.value;
+}
+
+bool Brancher::is_far_cell(const Cut& cut, std::int32_t code) const {
+    if (cut.by == By::rule) return at_.relations->sets[cut.set][code] == cut.code;
+    return cut.by == By::all_but ? code != cut.code : at_.shared.boxes.set_has(cut.set, code);
+}
+
+void Brancher::take_side(const Cut& cut, bool is_far) {
+    const std::int32_t f = cut.feature;
+    const Box& box = at_.trail.box();
+    if (cut.by == By::value || cut.by == By::stay) take_values(cut, is_far);
+    else if (cut.by != By::cells)
+        at_.trail.set_cells(f, [&](std::int32_t code) { return is_far_cell(cut, code) == is_far; });
+    else if (cut.is_up == is_far)
+        at_.trail.set_range(f, is_far ? cut.code : cut.code + 1, box.high[f]);
+    else at_.trail.set_range(f, box.low[f], is_far ? cut.code : cut.code - 1);
+}
+
+// Numbers to one side of a value, and the cells that hold them; a missing value is on the near
+// side.
+void Brancher::take_values(const Cut& cut, bool is_far) {
+    const std::int32_t f = cut.feature, own = at_.choices.own[f];
+    if (cut.by == By::stay) {
+        if (is_far) return at_.make_stay(f);
+        if (at_.choices.is_category(f))
+            at_.trail.set_cells(f, [own](std::int32_t code) { return code != own; });
+        return at_.trail.set_values(f, -kInfinity, kInfinity, true);
+    }
+    const Box& box = at_.trail.box();
+    const bool is_up = cut.is_up == is_far;
+    const double end =
+        is_far ? cut.value : std::nextafter(cut.value, cut.is_up ? -kInfinity : kInfinity);
+    at_.trail.set_values(f, is_up ? end : -kInfinity, is_up ? kInfinity : end, false);
+    const std::int32_t code = at_.forest.code(f, end), missing = at_.forest.n_codes(f) - 1;
+    if (at_.forest.has_sets[f])
+        at_.trail.set_cells(f, [&](std::int32_t c) {
+            return c == missing ? !is_far : is_up ? c >= code : c <= code;
+        });
+    else if (is_up) at_.trail.set_range(f, std::max(box.low[f], code), box.high[f]);
+    else at_.trail.set_range(f, box.low[f], std::min(box.high[f], code));
 }
 
 }  // namespace treefocus

@@ -9,19 +9,22 @@ namespace {
 
 template <class Values>
 void take(std::vector<double>& stack, Values& values) {
-    std::copy(stack.end() - static_cast<std::ptrdiff_t>(values.size()), stack.end(), values.begin());
+    std::copy(stack.end() - static_cast<std::ptrdiff_t>(values.size()), stack.end(),
+              values.begin());
     stack.resize(stack.size() - values.size());
 }
 
 }  // namespace
 
-void BoxCost::save_whole(std::vector<double>& stack, std::initializer_list<const std::vector<double>*> values) const {
+void BoxCost::save_whole(std::vector<double>& stack,
+                         std::initializer_list<const std::vector<double>*> values) const {
     for (const auto* one : values) stack.insert(stack.end(), one->begin(), one->end());
     stack.insert(stack.end(), codes.begin(), codes.end());
     stack.insert(stack.end(), {reached, cost});
 }
 
-void BoxCost::restore_whole(std::vector<double>& stack, std::initializer_list<std::vector<double>*> values) {
+void BoxCost::restore_whole(std::vector<double>& stack,
+                            std::initializer_list<std::vector<double>*> values) {
     cost = stack.back();
     reached = stack[stack.size() - 2];
     stack.resize(stack.size() - 2);
@@ -93,7 +96,8 @@ double SeparableCost::with(std::int32_t f, std::int32_t code) const {
 }
 
 void SeparableCost::save(std::int32_t f, std::vector<double>& stack) const {
-    stack.insert(stack.end(), {cost, value_[f], delta_[f], term_[f], static_cast<double>(codes[f])});
+    stack.insert(stack.end(),
+                 {cost, value_[f], delta_[f], term_[f], static_cast<double>(codes[f])});
 }
 
 void SeparableCost::restore(std::int32_t f, std::vector<double>& stack) {

@@ -27,30 +27,38 @@ public:
     // The same for all that settle changes.
     virtual void save_all(std::vector<double>& stack) const = 0;
     virtual void restore_all(std::vector<double>& stack) = 0;
-    // Costs that round their closest point to values that the columns can hold: a split by value beside it, where it was
-    // rounded, or anywhere; nothing if no such split is left.
+    // Costs that round their closest point to values that the columns can hold: a split by value
+    // beside it, where it was rounded, or anywhere; nothing if no such split is left.
     virtual bool is_rounding() const { return false; }
-    virtual std::optional<Cut> round_cut(const Box&, bool /*anywhere*/) const { return std::nullopt; }
-    // Whether a box that still holds the closest point has lost, in feature f, what it was before it was rounded.
+    virtual std::optional<Cut> round_cut(const Box&, bool /*anywhere*/) const {
+        return std::nullopt;
+    }
+    // Whether a box that still holds the closest point has lost, in feature f, what it was before
+    // it was rounded.
     virtual bool has_lost(std::int32_t, const Box&) const { return false; }
-    // The closest point, as values in the user's units that the answer may hold; its distance is never below cost.
+    // The closest point, as values in the user's units that the answer may hold; its distance is
+    // never below cost.
     virtual void point(double* values) const = 0;
     // Additive cost per cell (n_cells,), or null if the cost is not a sum over features.
     virtual const std::vector<double>* additive() const { return nullptr; }
     virtual double to_cost(double distance) const { return distance; }
     virtual double to_distance(double cost) const { return cost; }
 
-    double cost = 0.0;                       // in the search's own units, see to_cost; no point of the box costs less
-    double reached = 0.0;                    // what the closest point costs: `cost`, or a little more where it was rounded
-    std::vector<std::int32_t> codes;         // (d,) the closest point's cells
+    double cost = 0.0;  // in the search's own units, see to_cost; no point of the box costs less
+    double reached =
+        0.0;  // what the closest point costs: `cost`, or a little more where it was rounded
+    std::vector<std::int32_t> codes;  // (d,) the closest point's cells
     // Whether the point is as cheap as the bound, as far as the arithmetic can tell.
-    bool is_tight() const { return reached <= cost * (1.0 + 1e-9) + noise; }
-    double noise = 0.0;                      // absolute rounding error of a distance
+    bool is_tight() const { return reached <= cost * (1.0 + kTight) + noise; }
+    static constexpr double kTight = 1e-9;  // relatively
+    double noise = 0.0;                     // absolute rounding error of a distance
 
 protected:
     // All of a solved point: its cost, its cells and these values.
-    void save_whole(std::vector<double>& stack, std::initializer_list<const std::vector<double>*> values) const;
-    void restore_whole(std::vector<double>& stack, std::initializer_list<std::vector<double>*> values);
+    void save_whole(std::vector<double>& stack,
+                    std::initializer_list<const std::vector<double>*> values) const;
+    void restore_whole(std::vector<double>& stack,
+                       std::initializer_list<std::vector<double>*> values);
 };
 
 // Sums and maxima of per-feature terms: the closest point is closest in every feature at once.
@@ -64,26 +72,33 @@ public:
     void save(std::int32_t f, std::vector<double>& stack) const override;
     void restore(std::int32_t f, std::vector<double>& stack) override;
     void point(double* values) const override { std::copy(value_.begin(), value_.end(), values); }
-    const std::vector<double>* additive() const override { return norms_.is_additive() ? &step_ : nullptr; }
+    const std::vector<double>* additive() const override {
+        return norms_.is_additive() ? &step_ : nullptr;
+    }
     double to_cost(double distance) const override { return norms_.to_cost(distance); }
     double to_distance(double cost) const override { return norms_.to_distance(cost); }
 
     double term(std::int32_t f) const { return term_[f]; }
     double delta(std::int32_t f) const { return delta_[f]; }
-    void save_all(std::vector<double>& stack) const override { save_whole(stack, {&value_, &delta_, &term_}); }
-    void restore_all(std::vector<double>& stack) override { restore_whole(stack, {&value_, &delta_, &term_}); }
+    void save_all(std::vector<double>& stack) const override {
+        save_whole(stack, {&value_, &delta_, &term_});
+    }
+    void restore_all(std::vector<double>& stack) override {
+        restore_whole(stack, {&value_, &delta_, &term_});
+    }
 
 private:
     void place(std::int32_t f, std::int32_t code, const Box& box);
     void total();
     const Norms& norms_;
     const Choices* choices_ = nullptr;
-    std::vector<double> step_;               // (n_cells,) additive term of each cell
-    std::vector<double> value_, delta_;      // (d,) the closest point, and how far it is
-    std::vector<double> term_;               // (d,) what that adds to an additive cost
+    std::vector<double> step_;           // (n_cells,) additive term of each cell
+    std::vector<double> value_, delta_;  // (d,) the closest point, and how far it is
+    std::vector<double> term_;           // (d,) what that adds to an additive cost
 };
 
-// Costs whose closest point is found as if columns could hold any number, and rounded to what they can hold.
+// Costs whose closest point is found as if columns could hold any number, and rounded to what they
+// can hold.
 class RoundedCost : public BoxCost {
 public:
     bool settle_after(std::int32_t, const Box& box) override { return settle(box); }
@@ -97,15 +112,16 @@ public:
 protected:
     void load_row(const Choices& choices, const Batch& batch, std::int64_t row);
     bool set_ends(const Box& box, std::int32_t f);
-    // Brings values onto the grain, in the direction in which sums stay within their bounds, and mends broken sums by
-    // moving what needs no rounding.
+    // Brings values onto the grain, in the direction in which sums stay within their bounds, and
+    // mends broken sums by moving what needs no rounding.
     void round(std::int32_t f, double pull);
     double excess(const Rules::Linear& rule, const std::vector<double>& values) const;
-    bool is_possible(const Rules::Linear& rule) const;      // at the best ends of its features
+    bool is_possible(const Rules::Linear& rule) const;  // at the best ends of its features
     void repair(const std::vector<double>& dearness, bool is_rounded);
-    // Several rules at once: the values that obey all of them and cost least as the dearness has it, with the rules' prices;
-    // `impossible` only where that is certain.
-    Verdict meet_rules(const std::vector<double>& dearness, std::vector<double>& values, std::vector<double>& prices) const;
+    // Several rules at once: the values that obey all of them and cost least as the dearness has
+    // it, with the rules' prices; `impossible` only where that is certain.
+    Verdict meet_rules(const std::vector<double>& dearness, std::vector<double>& values,
+                       std::vector<double>& prices) const;
     bool is_impossible(const std::vector<double>& weights) const;
     std::vector<double> x_values() const;
     void nudge(const Rules::Linear& rule);
@@ -115,11 +131,11 @@ protected:
     const Batch* batch_ = nullptr;
     const double* x_ = nullptr;
     std::vector<const Rules::Linear*> rules_;
-    std::vector<double> own_excess_;         // (n_rules,) of the row itself, to the last bit
-    std::vector<std::uint8_t> is_free_;      // (d,) features that are moved by these costs
-    std::vector<double> low_, high_;         // (d,) ends of the box, in the user's units
-    std::vector<double> relaxed_;            // (d,) the closest point before rounding
-    std::vector<double> point_;              // (d,) and after
+    std::vector<double> own_excess_;     // (n_rules,) of the row itself, to the last bit
+    std::vector<std::uint8_t> is_free_;  // (d,) features that are moved by these costs
+    std::vector<double> low_, high_;     // (d,) ends of the box, in the user's units
+    std::vector<double> relaxed_;        // (d,) the closest point before rounding
+    std::vector<double> point_;          // (d,) and after
 };
 
 // Sums and maxima under linear rules, which couple the features they name (linear.cpp).
@@ -128,7 +144,9 @@ public:
     explicit LinearCost(const Norms& norms) : norms_(norms), base_(norms) {}
     void load(const Choices& choices, const Batch& batch, std::int64_t row) override;
     bool settle(const Box& box) override;
-    double with(std::int32_t f, std::int32_t code) const override { return std::max(cost, base_.with(f, code)); }
+    double with(std::int32_t f, std::int32_t code) const override {
+        return std::max(cost, base_.with(f, code));
+    }
     void save_all(std::vector<double>& stack) const override;
     void restore_all(std::vector<double>& stack) override;
     const std::vector<double>* additive() const override { return base_.additive(); }
@@ -145,15 +163,15 @@ private:
     double raise(std::size_t j, std::vector<double>& before, std::vector<double>& after);
     void place();
     const Norms& norms_;
-    SeparableCost base_;                     // without the rules
-    std::vector<double> mu_;                 // (n_rules,) prices
-    std::vector<double> dearness_;           // (d,) what a unit of a feature costs, about
-    std::vector<double> delta_;              // (d,) how far the closest point is
+    SeparableCost base_;            // without the rules
+    std::vector<double> mu_;        // (n_rules,) prices
+    std::vector<double> dearness_;  // (d,) what a unit of a feature costs, about
+    std::vector<double> delta_;     // (d,) how far the closest point is
 };
 
-// Distances that couple the features: Mahalanobis (a quadratic program over the box, with linear rules in it) and cosine
-// (one scalar search; linear rules only mend its point). Both are solved to a point and a bound that holds whether or not
-// the solver has converged.
+// Distances that couple the features: Mahalanobis (a quadratic program over the box, with linear
+// rules in it) and cosine (one scalar search; linear rules only mend its point). Both are solved to
+// a point and a bound that holds whether or not the solver has converged.
 class CoupledCost : public RoundedCost {
 public:
     explicit CoupledCost(const Distance& distance) : distance_(distance) {}
@@ -162,12 +180,17 @@ public:
     double with(std::int32_t f, std::int32_t code) const override;
     void save_all(std::vector<double>& stack) const override;
     void restore_all(std::vector<double>& stack) override;
-    double to_cost(double distance) const override { return is_root() ? distance * distance : distance; }
+    double to_cost(double distance) const override {
+        return is_root() ? distance * distance : distance;
+    }
     double to_distance(double cost) const override { return is_root() ? std::sqrt(cost) : cost; }
 
 private:
-    // Whether a feature keeps its value: it is missing, or a category, which these distances cannot measure.
-    bool is_still(std::int32_t f) const { return choices_->home[f] == kMissing || choices_->forest.has_sets[f]; }
+    // Whether a feature keeps its value: it is missing, or a category, which these distances cannot
+    // measure.
+    bool is_still(std::int32_t f) const {
+        return choices_->home[f] == kMissing || choices_->forest.has_sets[f];
+    }
     bool is_root() const { return distance_.metric == Metric::mahalanobis; }
     bool is_cosine() const { return distance_.metric == Metric::cosine; }
     void solve_quadratic();
@@ -177,18 +200,20 @@ private:
     double sum_of(std::size_t j) const;
     void newton();
     void solve_cosine();
-    void place();                            // relaxed_, point_, codes and reached from y_
+    void place();  // relaxed_, point_, codes and reached from y_
     const Distance& distance_;
-    std::vector<double> start_;              // (d,) the row in the distance space
-    std::vector<double> y_;                  // (d,) the closest point there
-    std::vector<double> y_low_, y_high_;     // (d,) the box there
+    std::vector<double> start_;           // (d,) the row in the distance space
+    std::vector<double> y_;               // (d,) the closest point there
+    std::vector<double> y_low_, y_high_;  // (d,) the box there
     std::vector<double> measured_;
-    std::vector<double> together_;           // (d,) a point that obeys several rules, where there are some
-    std::vector<double> dearness_;           // (d,) what a unit of a feature costs, about
-    std::vector<double> mu_, price_;         // (n_rules,) prices of the rules, and (d,) what they add to each feature's slope
-    std::vector<double> u_, slope_, lower_, step_;   // of the quadratic program: y - start, half its slope, Cholesky factor, Newton step
+    std::vector<double> together_;  // (d,) a point that obeys several rules, where there are some
+    std::vector<double> dearness_;  // (d,) what a unit of a feature costs, about
+    std::vector<double> mu_,
+        price_;  // (n_rules,) prices of the rules, and (d,) what they add to each feature's slope
+    std::vector<double> u_, slope_, lower_,
+        step_;  // of the quadratic program: y - start, half its slope, Cholesky factor, Newton step
     std::vector<std::int32_t> free_;
-    std::vector<double> covariance_;         // (d, d) the inverse of the inverse covariance
+    std::vector<double> covariance_;  // (d, d) the inverse of the inverse covariance
 };
 
 }  // namespace treefocus

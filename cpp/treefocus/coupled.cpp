@@ -7,23 +7,32 @@ namespace treefocus {
 
 namespace {
 
-constexpr double kTiny = 1e-300;            // in place of a pivot that rounding brought to zero
-constexpr double kCosineNoise = 1e-11;      // absolute rounding error of a cosine distance
-constexpr double kQuadraticNoise = 1e-19;   // the same of a squared Mahalanobis distance near zero; beyond, see minimise()
-constexpr double kReach = 1.0 + 1e-6;       // for the rounding of the inverse, whose condition is at most 1e8
-constexpr double kConverged = 1e-12;        // the program's value and bound this close to each other, relatively
-constexpr int kRounds = 40;                 // of the quadratic program; it takes two or three
+constexpr double kFirstPrice = 1e-6;    // of a rule; doubled until the rule is obeyed
+constexpr double kAimed = 1e-15;        // a ray through the box is aimed this well, relatively, and
+constexpr double kFarthestAim = 1e9;    // looked for from this far to this close
+constexpr double kFlat = 1e-14;         // slopes of a cosine below this are rounding
+constexpr double kCosineSlack = 1e-12;  // and so is an excess below this
+constexpr double kCosineNoise = 1e-11;  // absolute rounding error of a cosine distance
+constexpr double kQuadraticNoise =
+    1e-19;  // the same of a squared Mahalanobis distance near zero; beyond, see minimise()
+constexpr double kReach =
+    1.0 + 1e-6;  // for the rounding of the inverse, whose condition is at most 1e8
+constexpr double kConverged =
+    1e-12;                   // the program's value and bound this close to each other, relatively
+constexpr int kRounds = 40;  // of the quadratic program; it takes two or three
 
 // The inverse of a symmetric positive definite matrix, by Cholesky.
 std::vector<double> inverse_of(const double* matrix, std::int32_t d) {
-    std::vector<double> lower(static_cast<std::size_t>(d) * d, 0.0), inverse(lower.size(), 0.0), v(d);
+    std::vector<double> lower(static_cast<std::size_t>(d) * d, 0.0), inverse(lower.size(), 0.0),
+        v(d);
     for (std::int32_t i = 0; i < d; ++i)
         for (std::int32_t j = 0; j <= i; ++j) {
             double sum = matrix[i * d + j];
             for (std::int32_t k = 0; k < j; ++k) sum -= lower[i * d + k] * lower[j * d + k];
             lower[i * d + j] = i == j ? std::sqrt(std::max(sum, kTiny)) : sum / lower[j * d + j];
         }
-    for (std::int32_t column = 0; column < d; ++column) {  // L v = e_column, then L' (column of the inverse) = v
+    for (std::int32_t column = 0; column < d;
+         ++column) {  // L v = e_column, then L' (column of the inverse) = v
         for (std::int32_t i = 0; i < d; ++i) {
             double sum = i == column ? 1.0 : 0.0;
             for (std::int32_t k = column; k < i; ++k) sum -= lower[i * d + k] * v[k];
@@ -31,7 +40,8 @@ std::vector<double> inverse_of(const double* matrix, std::int32_t d) {
         }
         for (std::int32_t i = d; i-- > 0;) {
             double sum = v[i];
-            for (std::int32_t k = i + 1; k < d; ++k) sum -= lower[k * d + i] * inverse[k * d + column];
+            for (std::int32_t k = i + 1; k < d; ++k)
+                sum -= lower[k * d + i] * inverse[k * d + column];
             inverse[i * d + column] = sum / lower[i * d + i];
         }
     }
@@ -44,14 +54,17 @@ void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t 
     const std::int32_t d = choices.forest.n_features;
     load_row(choices, batch, row);
     start_.resize(d);
-    for (std::int32_t f = 0; f < d; ++f) start_[f] = choices.forest.has_sets[f] ? NAN : (x_[f] - batch.offset[f]) / batch.scale[f];
+    for (std::int32_t f = 0; f < d; ++f)
+        start_[f] = choices.forest.has_sets[f] ? NAN : (x_[f] - batch.offset[f]) / batch.scale[f];
     y_ = start_;
     noise = is_cosine() ? kCosineNoise : kQuadraticNoise;
     for (auto* v : {&y_low_, &y_high_, &measured_, &slope_, &price_, &dearness_}) v->assign(d, 0.0);
     if (!is_cosine() && covariance_.empty()) covariance_ = inverse_of(distance_.inverse, d);
     for (std::int32_t f = 0; f < d; ++f) {
         is_free_[f] = !is_still(f);
-        dearness_[f] = (is_cosine() ? distance_.weight[f] : std::sqrt(distance_.inverse[f * d + f])) / batch.scale[f];
+        dearness_[f] =
+            (is_cosine() ? distance_.weight[f] : std::sqrt(distance_.inverse[f * d + f])) /
+            batch.scale[f];
     }
 }
 
@@ -62,7 +75,9 @@ bool CoupledCost::settle(const Box& box) {
         y_low_[f] = start_[f] + (low_[f] - x_[f]) / batch_->scale[f];
         y_high_[f] = start_[f] + (high_[f] - x_[f]) / batch_->scale[f];
     }
-    if (!std::all_of(rules_.begin(), rules_.end(), [&](const auto* rule) { return is_possible(*rule); })) return false;
+    if (!std::all_of(rules_.begin(), rules_.end(),
+                     [&](const auto* rule) { return is_possible(*rule); }))
+        return false;
     together_.clear();
     if (rules_.size() > 1) {
         std::vector<double> prices;
@@ -74,8 +89,9 @@ bool CoupledCost::settle(const Box& box) {
     return true;
 }
 
-// min u' Q u over the box and under the rules. With a price mu_j on every rule it is min u' Q u + p u over the box, and what
-// that gives is a bound for ANY prices; they are raised in turn until the point obeys.
+// min u' Q u over the box and under the rules. With a price mu_j on every rule it is min u' Q u + p
+// u over the box, and what that gives is a bound for ANY prices; they are raised in turn until the
+// point obeys.
 void CoupledCost::solve_quadratic() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     u_.resize(d);
@@ -85,7 +101,8 @@ void CoupledCost::solve_quadratic() {
     std::fill(price_.begin(), price_.end(), 0.0);
     cost = std::max(minimise(), 0.0);
     constexpr int kTurns = 100;
-    constexpr double kProgress = 1e-13;  // a turn that raises the bound by less, relatively, is the last
+    constexpr double kProgress =
+        1e-13;  // a turn that raises the bound by less, relatively, is the last
     for (int turn = 0; turn < kTurns; ++turn) {
         const double least = cost * (1.0 + kProgress);
         bool is_done = true;
@@ -110,7 +127,8 @@ double CoupledCost::sum_of(std::size_t j) const {
     return sum;
 }
 
-// The price of one rule at which the point begins to obey it, the others' prices as they are; `cost` keeps the best bound.
+// The price of one rule at which the point begins to obey it, the others' prices as they are;
+// `cost` keeps the best bound.
 void CoupledCost::raise(std::size_t j) {
     const auto set = [&](double mu) {
         for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
@@ -121,7 +139,7 @@ void CoupledCost::raise(std::size_t j) {
         cost = std::max(cost, minimise());
         return sum_of(j);
     };
-    double low = 0.0, high = std::max(2.0 * mu_[j], 1e-6);
+    double low = 0.0, high = std::max(2.0 * mu_[j], kFirstPrice);
     if (set(0.0) <= 0.0) return;
     for (int i = 0; i < 200 && set(high) > 0.0; ++i) low = high, high *= 2.0;
     for (int i = 0; i < 60; ++i) {
@@ -133,13 +151,15 @@ void CoupledCost::raise(std::size_t j) {
     set(high);
 }
 
-// min u' Q u + p u over the box, u in place, by turns: coordinate descent finds which features sit on the box's sides, a
-// Newton step solves for the others. For any u, its value + sum over f of min over the box of slope_f (v_f - u_f) is a lower
-// bound of it, returned with what the prices add, less what rounding may have added.
+// min u' Q u + p u over the box, u in place, by turns: coordinate descent finds which features sit
+// on the box's sides, a Newton step solves for the others. For any u, its value + sum over f of min
+// over the box of slope_f (v_f - u_f) is a lower bound of it, returned with what the prices add,
+// less what rounding may have added.
 double CoupledCost::minimise() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     const double* q = distance_.inverse;
-    double constant = 0.0, shift = 0.0;  // of the prices; how much of the value lies below zero because of them
+    double constant = 0.0,
+           shift = 0.0;  // of the prices; how much of the value lies below zero because of them
     std::vector<double> centre(d, 0.0);  // the minimum without a box
     for (std::size_t j = 0; j < rules_.size(); ++j) constant += mu_[j] * own_excess_[j];
     for (std::int32_t f = 0; f < d && !rules_.empty(); ++f) {
@@ -151,7 +171,8 @@ double CoupledCost::minimise() {
         double value = 0.0, size = std::abs(constant);
         for (std::int32_t f = 0; f < d; ++f) {
             double half = 0.0, sum = 0.0;
-            for (std::int32_t g = 0; g < d; ++g) half += q[f * d + g] * u_[g], sum += std::abs(q[f * d + g] * u_[g]);
+            for (std::int32_t g = 0; g < d; ++g)
+                half += q[f * d + g] * u_[g], sum += std::abs(q[f * d + g] * u_[g]);
             value += u_[f] * (half + price_[f]);
             size += std::abs(u_[f]) * (sum + std::abs(price_[f]));
             slope_[f] = half + 0.5 * price_[f];
@@ -159,13 +180,17 @@ double CoupledCost::minimise() {
         bound = value;
         for (std::int32_t f = 0; f < d; ++f) {
             if (is_still(f) || slope_[f] == 0.0) continue;
-            // The best point costs at most `value`, so it lies this close in every feature, wherever the box ends.
-            const double reach = std::sqrt(std::max(value + shift, 0.0) * covariance_[f * d + f]) * kReach;
-            const double end = std::clamp((slope_[f] > 0.0 ? y_low_[f] : y_high_[f]) - start_[f], centre[f] - reach, centre[f] + reach);
+            // The best point costs at most `value`, so it lies this close in every feature,
+            // wherever the box ends.
+            const double reach =
+                std::sqrt(std::max(value + shift, 0.0) * covariance_[f * d + f]) * kReach;
+            const double end = std::clamp((slope_[f] > 0.0 ? y_low_[f] : y_high_[f]) - start_[f],
+                                          centre[f] - reach, centre[f] + reach);
             bound += std::min(2.0 * slope_[f] * (end - u_[f]), 0.0);
             size += std::abs(slope_[f]) * (std::abs(end) + std::abs(u_[f]));
         }
-        const bool is_solved = std::isfinite(bound) && value - bound <= kConverged * std::abs(value);
+        const bool is_solved =
+            std::isfinite(bound) && value - bound <= kConverged * std::abs(value);
         bound += constant - d * std::numeric_limits<double>::epsilon() * size;
         if (is_solved) break;
         descend();
@@ -189,18 +214,21 @@ void CoupledCost::descend() {
         }
 }
 
-// The features off the box's sides go to where they would be alone, or as far in that direction as the box allows.
+// The features off the box's sides go to where they would be alone, or as far in that direction as
+// the box allows.
 void CoupledCost::newton() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     const double* q = distance_.inverse;
     free_.clear();
     for (std::int32_t f = 0; f < d; ++f)
-        if (!is_still(f) && u_[f] > y_low_[f] - start_[f] && u_[f] < y_high_[f] - start_[f]) free_.push_back(f);
+        if (!is_still(f) && u_[f] > y_low_[f] - start_[f] && u_[f] < y_high_[f] - start_[f])
+            free_.push_back(f);
     const std::size_t n = free_.size();
     if (n == 0) return;
     lower_.assign(n * n, 0.0);
     step_.assign(n, 0.0);
-    for (std::size_t i = 0; i < n; ++i) {  // Cholesky, with the right-hand side -slope carried along
+    for (std::size_t i = 0; i < n;
+         ++i) {  // Cholesky, with the right-hand side -slope carried along
         for (std::size_t j = 0; j <= i; ++j) {
             double sum = q[free_[i] * d + free_[j]];
             for (std::size_t k = 0; k < j; ++k) sum -= lower_[i * n + k] * lower_[j * n + k];
@@ -218,32 +246,39 @@ void CoupledCost::newton() {
     for (std::size_t i = 0; i < n; ++i) {
         const std::int32_t f = free_[i];
         const double room = (step_[i] > 0.0 ? y_high_[f] : y_low_[f]) - start_[f] - u_[f];
-        if (step_[i] != 0.0 && std::abs(step_[i]) > std::abs(room)) share = std::min(share, room / step_[i]);
+        if (step_[i] != 0.0 && std::abs(step_[i]) > std::abs(room))
+            share = std::min(share, room / step_[i]);
     }
     for (std::size_t i = 0; i < n; ++i)
-        u_[free_[i]] = std::clamp(u_[free_[i]] + share * step_[i], y_low_[free_[i]] - start_[free_[i]], y_high_[free_[i]] - start_[free_[i]]);
+        u_[free_[i]] =
+            std::clamp(u_[free_[i]] + share * step_[i], y_low_[free_[i]] - start_[free_[i]],
+                       y_high_[free_[i]] - start_[free_[i]]);
 }
 
-// The point of the box with the largest cosine is clip(mu z, low, high) for the mu with mu <z, y> = <y, y>. With t its cosine
-// and v its direction, cos(y) <= t + max over the box of <z/|z| - t v, y> / |y| bounds all others.
+// The point of the box with the largest cosine is clip(mu z, low, high) for the mu with mu <z, y> =
+// <y, y>. With t its cosine and v its direction, cos(y) <= t + max over the box of <z/|z| - t v, y>
+// / |y| bounds all others.
 void CoupledCost::solve_cosine() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     const double* w = distance_.weight;
-    double zz = 0.0, least = 0.0, most = 0.0;  // |z|^2, the box's smallest |y|^2, its largest <z, y>
+    double zz = 0.0, least = 0.0,
+           most = 0.0;  // |z|^2, the box's smallest |y|^2, its largest <z, y>
     for (std::int32_t f = 0; f < d; ++f) {
         if (is_still(f)) continue;
         zz += w[f] * start_[f] * start_[f];
         const double nearest = std::clamp(0.0, y_low_[f], y_high_[f]);
         least += w[f] * nearest * nearest;
-        if (start_[f] != 0.0) most += w[f] * std::max(start_[f] * y_low_[f], start_[f] * y_high_[f]);
+        if (start_[f] != 0.0)
+            most += w[f] * std::max(start_[f] * y_low_[f], start_[f] * y_high_[f]);
         y_[f] = nearest;
     }
     if (zz == 0.0 || most <= 0.0) {
         cost = zz == 0.0 && least == 0.0 ? 0.0 : 1.0;
         return;
     }
-    // 1, 0 or -1: whether mu is too small, right or too large at y = clip(mu z). Right can be a whole interval, where the
-    // box holds a piece of the ray through z; the end of it that is closer to z itself is taken.
+    // 1, 0 or -1: whether mu is too small, right or too large at y = clip(mu z). Right can be a
+    // whole interval, where the box holds a piece of the ray through z; the end of it that is
+    // closer to z itself is taken.
     const auto aim = [&](double mu) {
         double yy = 0.0, zy = 0.0;
         for (std::int32_t f = 0; f < d; ++f) {
@@ -253,11 +288,13 @@ void CoupledCost::solve_cosine() {
             zy += w[f] * start_[f] * y_[f];
         }
         const double off = yy - mu * zy;
-        return std::abs(off) <= 1e-15 * yy ? 0 : off > 0.0 ? 1 : -1;
+        return std::abs(off) <= kAimed * yy ? 0 : off > 0.0 ? 1 : -1;
     };
     if (const int first = aim(1.0); first != 0) {
-        double near = 1.0, far = first > 0 ? 2.0 : 0.5;  // the answer lies between; near is on z's side of it
-        while (aim(far) == first && far < 1e9 && far > 1e-9) near = far, far *= first > 0 ? 2.0 : 0.5;
+        double near = 1.0,
+               far = first > 0 ? 2.0 : 0.5;  // the answer lies between; near is on z's side of it
+        while (aim(far) == first && far < kFarthestAim && far > 1.0 / kFarthestAim)
+            near = far, far *= first > 0 ? 2.0 : 0.5;
         for (int i = 0; i < 60; ++i) {
             const double middle = 0.5 * (near + far);
             (aim(middle) == first ? near : far) = middle;
@@ -276,9 +313,12 @@ void CoupledCost::solve_cosine() {
     for (std::int32_t f = 0; f < d; ++f) {
         if (is_still(f)) continue;
         const double c = w[f] * (start_[f] / std::sqrt(zz) - t * y_[f] / std::sqrt(yy));
-        if (std::abs(c) > 1e-14) excess += std::max(c * y_low_[f], c * y_high_[f]);
+        if (std::abs(c) > kFlat) excess += std::max(c * y_low_[f], c * y_high_[f]);
     }
-    const double slack = excess <= 0.0 ? 0.0 : least > 0.0 ? excess / std::sqrt(least) : excess > 1e-12 ? kInfinity : 1e-12;
+    const double slack = excess <= 0.0           ? 0.0
+                         : least > 0.0           ? excess / std::sqrt(least)
+                         : excess > kCosineSlack ? kInfinity
+                                                 : kCosineSlack;
     cost = std::max(0.0, 1.0 - std::min(1.0, t + slack));
 }
 
@@ -287,16 +327,20 @@ void CoupledCost::place() {
     for (std::int32_t f = 0; f < d; ++f) {
         if (is_still(f)) {
             codes[f] = choices_->home[f];
-            point_[f] = relaxed_[f] = codes[f] == kMissing ? NAN : choices_->value[choices_->at(f, codes[f])];
+            point_[f] = relaxed_[f] =
+                codes[f] == kMissing ? NAN : choices_->value[choices_->at(f, codes[f])];
             continue;
         }
-        const double value = y_[f] == start_[f] ? x_[f] : x_[f] + (y_[f] - start_[f]) * batch_->scale[f];
+        const double value =
+            y_[f] == start_[f] ? x_[f] : x_[f] + (y_[f] - start_[f]) * batch_->scale[f];
         point_[f] = relaxed_[f] = std::clamp(value, low_[f], high_[f]);
     }
     for (const bool is_rounded : {false, true}) {
         if (!rules_.empty()) repair(dearness_, is_rounded);
         const auto is_broken = [&](const auto* rule) { return excess(*rule, point_) > 0.0; };
-        if (!is_rounded && !together_.empty() && std::any_of(rules_.begin(), rules_.end(), is_broken)) point_ = together_;
+        if (!is_rounded && !together_.empty() &&
+            std::any_of(rules_.begin(), rules_.end(), is_broken))
+            point_ = together_;
         for (std::int32_t f = 0; f < d && !is_rounded; ++f)
             if (!is_still(f)) relaxed_[f] = point_[f], round(f, pull_of(f));
     }
@@ -314,8 +358,12 @@ double CoupledCost::with(std::int32_t f, std::int32_t code) const {
     return std::max(cost, delta * delta / (covariance_[f * codes.size() + f] * kReach));
 }
 
-void CoupledCost::save_all(std::vector<double>& stack) const { save_whole(stack, {&y_, &point_, &relaxed_}); }
+void CoupledCost::save_all(std::vector<double>& stack) const {
+    save_whole(stack, {&y_, &point_, &relaxed_});
+}
 
-void CoupledCost::restore_all(std::vector<double>& stack) { restore_whole(stack, {&y_, &point_, &relaxed_}); }
+void CoupledCost::restore_all(std::vector<double>& stack) {
+    restore_whole(stack, {&y_, &point_, &relaxed_});
+}
 
 }  // namespace treefocus

@@ -1,8 +1,9 @@
 // FOCUS, the loop.
 //
-// A chunk of rows goes through the iterations in step, so that the rows whose prediction has not flipped yet can be
-// packed into full vectors for the soft pass; a flipped row takes no soft pass, only the pull of the distance. Rows do
-// not see each other: the chunk a row stands in changes nothing in its answer.
+// A chunk of rows goes through the iterations in step, so that the rows whose prediction has not
+// flipped yet can be packed into full vectors for the soft pass; a flipped row takes no soft pass,
+// only the pull of the distance. Rows do not see each other: the chunk a row stands in changes
+// nothing in its answer.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -21,14 +22,29 @@ constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;  // Adam's, as e
 class Row {
 public:
     Row(const Forest& forest, const Distance& distance, const Batch& batch, std::int64_t i)
-        : forest_(forest), origin_(batch.origin[i]), target_(batch.target[i]), d_(forest.n_features), x_(batch.rows + i * d_),
-          low_(batch.low + i * d_), high_(batch.high + i * d_), batch_(batch), distance_(distance), walker_(forest),
-          start_(d_), y_(d_), mean_(d_), square_(d_), point_(d_), measured_(d_), best_(d_, NAN) {
+        : forest_(forest),
+          origin_(batch.origin[i]),
+          target_(batch.target[i]),
+          d_(forest.n_features),
+          x_(batch.rows + i * d_),
+          low_(batch.low + i * d_),
+          high_(batch.high + i * d_),
+          batch_(batch),
+          distance_(distance),
+          walker_(forest),
+          start_(d_),
+          y_(d_),
+          mean_(d_),
+          square_(d_),
+          point_(d_),
+          measured_(d_),
+          best_(d_, NAN) {
         for (std::int32_t f = 0; f < d_; ++f) {
             start_[f] = (x_[f] - batch.offset[f]) / batch.scale[f];
             point_[f] = batch.first[i * d_ + f];
             y_[f] = std::isnan(point_[f]) ? NAN : start_[f] + (point_[f] - x_[f]) / batch.scale[f];
-            if (forest.has_sets[f]) {  // stays where it starts, and costs nothing while the others move
+            if (forest.has_sets[f]) {  // stays where it starts, and costs nothing while the others
+                                       // move
                 start_[f] = y_[f] = (point_[f] - batch.offset[f]) / batch.scale[f];
                 continue;
             }
@@ -45,7 +61,8 @@ public:
     const double* y() const { return y_.data(); }
     double best_distance() const { return best_distance_; }
     const double* best() const { return best_.data(); }
-    // The class the soft forest is to reach (sign -1) or leave (sign 1). Into an interval, a score goes up or down.
+    // The class the soft forest is to reach (sign -1) or leave (sign 1). Into an interval, a score
+    // goes up or down.
     std::int32_t label() const {
         if (forest_.decision == Decision::between) return 1;
         if (forest_.decision == Decision::likely) return forest_.favoured;
@@ -59,7 +76,8 @@ public:
     }
 
     // One Adam step along gradient (the prediction's, null if flipped) + beta * the distance's.
-    void step(const double* gradient, std::size_t stride, const Descent& descent, double rate, double* scratch) {
+    void step(const double* gradient, std::size_t stride, const Descent& descent, double rate,
+              double* scratch) {
         distance_.gradient(start_.data(), y_.data(), scratch);
         for (std::int32_t f = 0; f < d_; ++f) {
             if (std::isnan(y_[f]) || forest_.has_sets[f]) continue;
@@ -83,7 +101,8 @@ private:
             value = std::clamp(value, low_[f], high_[f]);
             y_[f] = start_[f] + (value - x_[f]) / scale;
         }
-        if (batch_.grain[f] != 0 && value != x_[f]) value = std::clamp(snap(value, batch_.grain_of(f)), low_[f], high_[f]);
+        if (batch_.kind_of(f) != Kind::any && value != x_[f])
+            value = std::clamp(snap(value, batch_.grain_of(f)), low_[f], high_[f]);
         point_[f] = value;
         walker_.move(f, value);
     }
@@ -93,9 +112,11 @@ private:
         is_flipped_ = target_ >= 0 ? now == target_ : now != origin_;
         if (!is_flipped_) return;
         for (std::int32_t f = 0; f < d_; ++f)
-            measured_[f] = forest_.has_sets[f] ? start_[f] : start_[f] + (point_[f] - x_[f]) / batch_.scale[f];
+            measured_[f] =
+                forest_.has_sets[f] ? start_[f] : start_[f] + (point_[f] - x_[f]) / batch_.scale[f];
         const double distance = distance_.value(start_.data(), measured_.data());
-        if (distance < best_distance_ && (!rules_ || rules_->hold(walker_.codes(), point_.data()))) {
+        if (distance < best_distance_ &&
+            (!rules_ || rules_->hold(walker_.codes(), point_.data()))) {
             best_distance_ = distance;
             best_ = point_;
         }
@@ -115,10 +136,12 @@ private:
 
 }  // namespace
 
-void descend(const Forest& forest, const SoftForest& soft, const Distance& distance, const Descent& descent,
-             const Batch& batch, double* best, double* best_distance, double* trace, int n_threads, Control& control) {
+void descend(const Forest& forest, const SoftForest& soft, const Distance& distance,
+             const Descent& descent, const Batch& batch, double* best, double* best_distance,
+             double* trace, int n_threads, Control& control) {
     const std::int32_t d = forest.n_features;
-    const std::int64_t chunk = std::clamp<std::int64_t>(batch.n / (4 * std::max(n_threads, 1)), kLanes, kChunk);
+    const std::int64_t chunk =
+        std::clamp<std::int64_t>(batch.n / (4 * std::max(n_threads, 1)), kLanes, kChunk);
     parallel_for(batch.n, chunk, n_threads, control, [&](std::int64_t begin, std::int64_t end) {
         SoftBlock block(forest, soft);
         std::vector<Row> rows;
@@ -126,8 +149,10 @@ void descend(const Forest& forest, const SoftForest& soft, const Distance& dista
         for (std::int64_t i = begin; i < end; ++i) rows.emplace_back(forest, distance, batch, i);
         std::vector<std::int64_t> active;
         std::vector<double> scratch(d);
-        for (std::int32_t iteration = 1; iteration <= descent.iterations && !control.stop; ++iteration) {
-            const double rate = descent.alpha * std::sqrt(1.0 - std::pow(kBeta2, iteration)) / (1.0 - std::pow(kBeta1, iteration));
+        for (std::int32_t iteration = 1; iteration <= descent.iterations && !control.stop;
+             ++iteration) {
+            const double rate = descent.alpha * std::sqrt(1.0 - std::pow(kBeta2, iteration)) /
+                                (1.0 - std::pow(kBeta1, iteration));
             active.clear();
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 if (rows[i].is_flipped()) rows[i].step(nullptr, 0, descent, rate, scratch.data());
@@ -142,7 +167,8 @@ void descend(const Forest& forest, const SoftForest& soft, const Distance& dista
                 }
                 block.run();
                 for (int l = 0; l < kLanes && first + l < active.size(); ++l)
-                    rows[active[first + l]].step(block.gradient.data() + l, kLanes, descent, rate, scratch.data());
+                    rows[active[first + l]].step(block.gradient.data() + l, kLanes, descent, rate,
+                                                 scratch.data());
             }
             if (trace)
                 for (std::int64_t i = begin; i < end; ++i)

@@ -6,19 +6,22 @@
 namespace treefocus {
 
 namespace {
-constexpr double kSmooth = 1e-10;  // inside the square root, as in the authors' program
-}
+constexpr double kSmooth = 1e-10;    // inside the square root, as in the authors' program
+constexpr double kShortest = 1e-12;  // squared length below which a direction has no slope
+}  // namespace
 
 double Distance::value(const double* z, const double* y) const {
     double sum = 0.0;
     switch (metric) {
         case Metric::euclidean:
             for (std::int32_t f = 0; f < d; ++f)
-                if (const double delta = y[f] - z[f]; delta != 0.0 && !std::isnan(z[f])) sum += weight[f] * delta * delta;
+                if (const double delta = y[f] - z[f]; delta != 0.0 && !std::isnan(z[f]))
+                    sum += weight[f] * delta * delta;
             return std::sqrt(sum);
         case Metric::manhattan:
             for (std::int32_t f = 0; f < d; ++f)
-                if (const double delta = y[f] - z[f]; delta != 0.0 && !std::isnan(z[f])) sum += weight[f] * std::abs(delta);
+                if (const double delta = y[f] - z[f]; delta != 0.0 && !std::isnan(z[f]))
+                    sum += weight[f] * std::abs(delta);
             return sum;
         case Metric::cosine: {
             double zz = 0.0, yy = 0.0, zy = 0.0;
@@ -72,9 +75,11 @@ void Distance::gradient(const double* z, const double* y, double* out) const {
                 yy += weight[f] * y[f] * y[f];
                 zy += weight[f] * z[f] * y[f];
             }
-            const double norm = std::sqrt(std::max(zz, 1e-12) * std::max(yy, 1e-12));
+            const double norm = std::sqrt(std::max(zz, kShortest) * std::max(yy, kShortest));
             for (std::int32_t f = 0; f < d; ++f)
-                out[f] = std::isnan(z[f]) ? 0.0 : weight[f] * (zy / std::max(yy, 1e-12) * y[f] - z[f]) / norm;
+                out[f] = std::isnan(z[f])
+                             ? 0.0
+                             : weight[f] * (zy / std::max(yy, kShortest) * y[f] - z[f]) / norm;
             return;
         }
         default: {
@@ -86,7 +91,8 @@ void Distance::gradient(const double* z, const double* y, double* out) const {
                     if (!std::isnan(z[g])) out[f] += inverse[f * d + g] * (y[g] - z[g] + kSmooth);
                 sum += (y[f] - z[f]) * out[f];
             }
-            const double factor = metric == Metric::mahalanobis ? 1.0 / std::sqrt(std::max(sum, 0.0) + kSmooth) : 2.0;
+            const double factor =
+                metric == Metric::mahalanobis ? 1.0 / std::sqrt(std::max(sum, 0.0) + kSmooth) : 2.0;
             for (std::int32_t f = 0; f < d; ++f) out[f] *= factor;
             return;
         }

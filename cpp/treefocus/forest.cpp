@@ -5,6 +5,11 @@
 
 namespace treefocus {
 
+constexpr double kFloatUnit = 6.1e-8;    // what one addition in float can be off, relatively
+constexpr double kDoubleUnit = 1.2e-16;  // and in double
+constexpr double kSumRounding =
+    1e-9;  // of a sum of doubles over all trees, with room for any order of adding them
+
 void Forest::finish() {
     const std::int32_t n = n_nodes();
     code_split.assign(n, 0);
@@ -17,13 +22,16 @@ void Forest::finish() {
             tree_of_node[node] = tree;
             first_leaf[node] = leaf;
             if (feature[node] < 0) ++leaf;
-            else code_split[node] = set_of_node[node] >= 0 ? kBySet : split[node] - start[feature[node]];
+            else
+                code_split[node] =
+                    set_of_node[node] >= 0 ? kBySet : split[node] - start[feature[node]];
         }
     for (std::int32_t node = n - 1; node >= 0; --node)
         end_leaf[node] = feature[node] < 0 ? first_leaf[node] + 1 : end_leaf[right[node]];
 
     word_start.assign(n_features + 1, 0);
-    for (std::int32_t f = 0; f < n_features; ++f) word_start[f + 1] = word_start[f] + (has_sets[f] ? n_words : 0);
+    for (std::int32_t f = 0; f < n_features; ++f)
+        word_start[f + 1] = word_start[f] + (has_sets[f] ? n_words : 0);
 
     list_users();
     number_slots();
@@ -38,17 +46,18 @@ void Forest::finish() {
             largest = std::max(largest, std::abs(leaf_value[i]));
         score_size += largest;
     }
-    // A sum of n floats is off by at most n half units in the last place of its largest partial sum, and a difference of
-    // two such sums by twice that.
-    tolerance = 2.0 * (has_float32_sum ? 6.1e-8 * (n_trees() + 1) : 1e-9) * score_size / divisor;
+    // A sum of n floats is off by at most n half units in the last place of its largest partial
+    // sum, and a difference of two such sums by twice that.
+    tolerance = 2.0 * (has_float32_sum ? kFloatUnit * (n_trees() + 1) : kSumRounding) * score_size /
+                divisor;
 }
 
 namespace {
 
 // Members by group, as a start per group and one list; key(i) is item i's group, negative for none.
 template <class Key>
-void group_by(std::int32_t n_groups, std::int32_t n_items, const Key& key, std::vector<std::int32_t>& start,
-              std::vector<std::int32_t>& list) {
+void group_by(std::int32_t n_groups, std::int32_t n_items, const Key& key,
+              std::vector<std::int32_t>& start, std::vector<std::int32_t>& list) {
     start.assign(n_groups + 1, 0);
     for (std::int32_t i = 0; i < n_items; ++i)
         if (key(i) >= 0) ++start[key(i) + 1];
@@ -62,10 +71,16 @@ void group_by(std::int32_t n_groups, std::int32_t n_items, const Key& key, std::
 }  // namespace
 
 void Forest::list_users() {
-    group_by(n_thresholds(), n_nodes(), [this](std::int32_t node) { return feature[node] < 0 || set_of_node[node] >= 0 ? -1 : split[node]; },
-             user_start, user_node);
-    group_by(n_features, n_nodes(), [this](std::int32_t node) { return set_of_node[node] >= 0 ? feature[node] : -1; },
-             set_user_start, set_user_node);
+    group_by(
+        n_thresholds(), n_nodes(),
+        [this](std::int32_t node) {
+            return feature[node] < 0 || set_of_node[node] >= 0 ? -1 : split[node];
+        },
+        user_start, user_node);
+    group_by(
+        n_features, n_nodes(),
+        [this](std::int32_t node) { return set_of_node[node] >= 0 ? feature[node] : -1; },
+        set_user_start, set_user_node);
 }
 
 void Forest::number_slots() {
@@ -77,7 +92,8 @@ void Forest::number_slots() {
         std::map<std::int32_t, std::int32_t> slot_of_set;
         for (std::int32_t i = set_user_start[f]; i < set_user_start[f + 1]; ++i) {
             const std::int32_t set = set_of_node[set_user_node[i]];
-            const auto [found, is_new] = slot_of_set.try_emplace(set, static_cast<std::int32_t>(slot_split.size()));
+            const auto [found, is_new] =
+                slot_of_set.try_emplace(set, static_cast<std::int32_t>(slot_split.size()));
             if (is_new) slot_split.push_back(set), slot_left.push_back(0);
             slot[set_user_node[i]] = found->second;
         }
@@ -108,7 +124,8 @@ void add_up(const Forest& forest, const std::int32_t* leaves, double* scores) {
     for (std::int32_t k = 0; k < forest.n_outputs; ++k) {
         Number sum = static_cast<Number>(forest.base_score[k]);
         for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
-            sum += static_cast<Number>(forest.leaf_value[static_cast<std::size_t>(leaves[tree]) * forest.n_outputs + k]);
+            sum += static_cast<Number>(
+                forest.leaf_value[static_cast<std::size_t>(leaves[tree]) * forest.n_outputs + k]);
         scores[k] = static_cast<double>(sum) / forest.divisor;
     }
 }
@@ -122,21 +139,29 @@ void Forest::scores_of_leaves(const std::int32_t* leaves, double* scores) const 
 
 std::int32_t Forest::decide(const double* scores) const {
     switch (decision) {
-        case Decision::above: return scores[0] > cut;
-        case Decision::at_least: return scores[0] >= cut;
-        case Decision::between: return scores[0] >= cut && scores[0] <= cut_high;
-        case Decision::likely: return likelihood(scores) >= cut;
-        default: return static_cast<std::int32_t>(std::max_element(scores, scores + n_outputs) - scores);
+        case Decision::above:
+            return scores[0] > cut;
+        case Decision::at_least:
+            return scores[0] >= cut;
+        case Decision::between:
+            return scores[0] >= cut && scores[0] <= cut_high;
+        case Decision::likely:
+            return likelihood(scores) >= cut;
+        default:
+            return static_cast<std::int32_t>(std::max_element(scores, scores + n_outputs) - scores);
     }
 }
 
 namespace {
 
-// A softmax as libraries take it that add scores up in this type: shares in it, their sum in double.
+// A softmax as libraries take it that add scores up in this type: shares in it, their sum in
+// double.
 template <class Number>
 double share(const double* scores, std::int32_t n, std::int32_t own) {
     const Number top = static_cast<Number>(*std::max_element(scores, scores + n));
-    const auto grown = [&](std::int32_t k) { return std::exp(static_cast<Number>(static_cast<Number>(scores[k]) - top)); };
+    const auto grown = [&](std::int32_t k) {
+        return std::exp(static_cast<Number>(static_cast<Number>(scores[k]) - top));
+    };
     double sum = 0.0;
     for (std::int32_t k = 0; k < n; ++k) sum += static_cast<double>(grown(k));
     return static_cast<double>(grown(own) / static_cast<Number>(sum));
@@ -146,11 +171,12 @@ double share(const double* scores, std::int32_t n, std::int32_t own) {
 
 double Forest::likelihood(const double* scores) const {
     if (link != Link::softmax) return scores[favoured];
-    return has_float32_sum ? share<float>(scores, n_outputs, favoured) : share<double>(scores, n_outputs, favoured);
+    return has_float32_sum ? share<float>(scores, n_outputs, favoured)
+                           : share<double>(scores, n_outputs, favoured);
 }
 
 double Forest::likelihood_error() const {
-    const double unit = has_float32_sum ? 6.0e-8 : 1.2e-16;
+    const double unit = has_float32_sum ? kFloatUnit : kDoubleUnit;
     return 4.0 * unit * (n_outputs + 4.0 + std::abs(std::log(cut)));
 }
 

@@ -12,12 +12,16 @@ void ScoreTest::sort(const Forest& forest) {
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
         const std::int32_t root = forest.tree_start[tree];
         std::sort(order.begin() + forest.first_leaf[root], order.begin() + forest.end_leaf[root],
-                  [&](std::int32_t a, std::int32_t b) { return weight[a] != weight[b] ? weight[a] > weight[b] : a < b; });
+                  [&](std::int32_t a, std::int32_t b) {
+                      return weight[a] != weight[b] ? weight[a] > weight[b] : a < b;
+                  });
     }
 }
 
-// sum over outputs of weight * score >= at_least, for scores as the model shows them, less a tolerance.
-ScoreTest Goals::linear(const Forest& forest, const std::vector<double>& output_weight, double at_least) const {
+// sum over outputs of weight * score >= at_least, for scores as the model shows them, less a
+// tolerance.
+ScoreTest Goals::linear(const Forest& forest, const std::vector<double>& output_weight,
+                        double at_least) const {
     ScoreTest test;
     const std::int32_t outputs = forest.n_outputs;
     test.weight.assign(forest.n_leaves(), 0.0);
@@ -26,7 +30,8 @@ ScoreTest Goals::linear(const Forest& forest, const std::vector<double>& output_
         if (output_weight[k] == 0.0) continue;
         test.need -= output_weight[k] * forest.base_score[k];
         for (std::int32_t leaf = 0; leaf < forest.n_leaves(); ++leaf)
-            test.weight[leaf] += output_weight[k] * forest.leaf_value[static_cast<std::size_t>(leaf) * outputs + k];
+            test.weight[leaf] +=
+                output_weight[k] * forest.leaf_value[static_cast<std::size_t>(leaf) * outputs + k];
     }
     test.sort(forest);
     return test;
@@ -66,9 +71,10 @@ void Goals::ask_one_score(const Forest& forest) {
     ways_[0].push_back({0, {&tests_[3]}});
 }
 
-// A probability that is a score is one test. A softmax share of at least p leaves no other more than 1 - p, and below p it
-// leaves some other at least its part of 1 - p: tests that no answer fails, and the model itself decides. Near 1 the last
-// digit of p is worth much in log(p / (1 - p)), so that p is taken as far off as rounding can bring it.
+// A probability that is a score is one test. A softmax share of at least p leaves no other more
+// than 1 - p, and below p it leaves some other at least its part of 1 - p: tests that no answer
+// fails, and the model itself decides. Near 1 the last digit of p is worth much in log(p / (1 -
+// p)), so that p is taken as far off as rounding can bring it.
 void Goals::ask_probability(const Forest& forest) {
     const std::int32_t n = forest.n_outputs, own = forest.favoured;
     std::vector<double> weight(n, 0.0);
@@ -87,7 +93,7 @@ void Goals::ask_probability(const Forest& forest) {
         return;
     }
     const double error = forest.likelihood_error();
-    const auto odds = [](double p) { return p / std::max(1.0 - p, 1e-300); };
+    const auto odds = [](double p) { return p / std::max(1.0 - p, kTiny); };
     const double least = std::log(odds(forest.cut * (1.0 - error)));
     const double most = std::log((n - 1) * odds(forest.cut * (1.0 + error)));
     for (std::int32_t other = 0; other < n; ++other) {

@@ -1,6 +1,6 @@
 // What counts as an answer, as linear inequalities on the scores: class c beats class j if
-// sum over trees of (value_c - value_j)[leaf] >= need. The search uses them as bounds, with a tolerance for rounding;
-// whether a point is an answer is decided by the model's own arithmetic.
+// sum over trees of (value_c - value_j)[leaf] >= need. The search uses them as bounds, with a
+// tolerance for rounding; whether a point is an answer is decided by the model's own arithmetic.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,11 @@
 
 namespace treefocus {
 
-// Leaf weights whose sum over the trees must reach `need`; each tree's leaves are sorted from the largest weight down.
+// Leaf weights whose sum over the trees must reach `need`; each tree's leaves are sorted from the
+// largest weight down.
 struct ScoreTest {
-    std::vector<double> weight;           // (n_leaves,)
-    std::vector<std::int32_t> order;      // (n_leaves,) tree after tree
+    std::vector<double> weight;       // (n_leaves,)
+    std::vector<std::int32_t> order;  // (n_leaves,) tree after tree
     double need = 0.0;
     void sort(const Forest& forest);
 };
@@ -30,14 +31,19 @@ public:
     std::vector<Goal> of(std::int32_t origin, std::int32_t target) const;
 
 private:
-    const ScoreTest* test(std::int32_t to, std::int32_t from) const { return &tests_[to * n_classes_ + from]; }
+    const ScoreTest* test(std::int32_t to, std::int32_t from) const {
+        return &tests_[to * n_classes_ + from];
+    }
     void compare_classes(const Forest& forest);
     void ask_one_score(const Forest& forest);
     void ask_probability(const Forest& forest);
-    ScoreTest linear(const Forest& forest, const std::vector<double>& output_weight, double at_least) const;
+    ScoreTest linear(const Forest& forest, const std::vector<double>& output_weight,
+                     double at_least) const;
     std::int32_t n_classes_;
-    std::vector<ScoreTest> tests_;        // (n_classes, n_classes) for argmax, else as many as there are ways
-    std::vector<std::vector<Goal>> ways_; // (n_classes,) the ways to each class, where the classes are not by argmax
+    std::vector<ScoreTest>
+        tests_;  // (n_classes, n_classes) for argmax, else as many as there are ways
+    std::vector<std::vector<Goal>>
+        ways_;  // (n_classes,) the ways to each class, where the classes are not by argmax
 };
 
 }  // namespace treefocus

@@ -5,29 +5,36 @@
 
 namespace treefocus {
 
-void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores, int n_threads,
-                 Control& control) {
+void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores,
+                 int n_threads, Control& control) {
     const std::int32_t d = forest.n_features, k = forest.n_outputs;
-    parallel_for(n, 256, n_threads, control, [&](std::int64_t begin, std::int64_t end) {
-        std::vector<std::int32_t> codes(d), leaves(forest.n_trees());
-        for (std::int64_t i = begin; i < end; ++i) {
-            for (std::int32_t f = 0; f < d; ++f) codes[f] = forest.code(f, rows[i * d + f]);
-            for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
-                leaves[tree] = forest.leaf_below(forest.tree_start[tree], codes.data());
-            forest.scores_of_leaves(leaves.data(), scores + i * k);
-        }
-    }, true);
+    parallel_for(
+        n, 256, n_threads, control,
+        [&](std::int64_t begin, std::int64_t end) {
+            std::vector<std::int32_t> codes(d), leaves(forest.n_trees());
+            for (std::int64_t i = begin; i < end; ++i) {
+                for (std::int32_t f = 0; f < d; ++f) codes[f] = forest.code(f, rows[i * d + f]);
+                for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
+                    leaves[tree] = forest.leaf_below(forest.tree_start[tree], codes.data());
+                forest.scores_of_leaves(leaves.data(), scores + i * k);
+            }
+        },
+        true);
 }
 
-// A walker remembers the leaf of every tree. When a feature crosses a threshold, only the nodes that use it can turn,
-// and of those only the ones on a current path: a node is on it if its run of leaves holds the tree's leaf. Sums are
-// updated by difference; where two classes are too close for that, they are added up again in the model's own order.
+// A walker remembers the leaf of every tree. When a feature crosses a threshold, only the nodes
+// that use it can turn, and of those only the ones on a current path: a node is on it if its run of
+// leaves holds the tree's leaf. Sums are updated by difference; where two classes are too close for
+// that, they are added up again in the model's own order.
 
 constexpr std::int32_t kFar = 16;  // thresholds a tree
 
 Walker::Walker(const Forest& forest)
-    : forest_(forest), codes_(forest.n_features), leaves_(forest.n_trees()), scores_(forest.n_outputs),
-      tolerance_(std::max(forest.tolerance, 1e-300)) {}
+    : forest_(forest),
+      codes_(forest.n_features),
+      leaves_(forest.n_trees()),
+      scores_(forest.n_outputs),
+      tolerance_(std::max(forest.tolerance, kTiny)) {}
 
 void Walker::place(const double* point) {
     for (std::int32_t f = 0; f < forest_.n_features; ++f) codes_[f] = forest_.code(f, point[f]);
@@ -66,10 +73,12 @@ void Walker::move_code(std::int32_t feature, std::int32_t code) {
     if (code == from) return;
     codes_[feature] = code;
     // A long way is shorter through the trees than over their thresholds.
-    const bool is_far = !forest_.has_sets[feature] && std::abs(code - from) > kFar * forest_.n_trees();
+    const bool is_far =
+        !forest_.has_sets[feature] && std::abs(code - from) > kFar * forest_.n_trees();
     if (from == kMissing || code == kMissing || is_far) return place_codes(codes_.data());
     if (forest_.has_sets[feature])
-        for (std::int32_t i = forest_.set_user_start[feature]; i < forest_.set_user_start[feature + 1]; ++i)
+        for (std::int32_t i = forest_.set_user_start[feature];
+             i < forest_.set_user_start[feature + 1]; ++i)
             turn(forest_.set_user_node[i]);
     else
         for (std::int32_t t = std::min(from, code); t < std::max(from, code); ++t) cross(first + t);
@@ -106,7 +115,8 @@ std::int32_t Walker::predicted() {
         gap = std::abs(forest_.likelihood(scores_.data()) - forest_.cut);
     } else {
         gap = std::abs(scores_[0] - forest_.cut);
-        if (forest_.decision == Decision::between) gap = std::min(gap, std::abs(scores_[0] - forest_.cut_high));
+        if (forest_.decision == Decision::between)
+            gap = std::min(gap, std::abs(scores_[0] - forest_.cut_high));
     }
     if (gap < tolerance_) resum();
     return forest_.decide(scores_.data());

@@ -1,4 +1,5 @@
-// Every kernel, with its shapes and its equation. Arrays are row-major and the caller's; n = rows, d = features.
+// Every kernel, with its shapes and its equation. Arrays are row-major and the caller's; n = rows,
+// d = features.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +10,30 @@
 namespace treefocus {
 
 // hard.cpp -- the model itself.
-// scores[i] = (base + sum over trees of leaf_value[leaf of rows[i]]) / divisor; rows (n, d), scores (n, n_outputs).
-void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores, int n_threads,
-                 Control& control);
+// scores[i] = (base + sum over trees of leaf_value[leaf of rows[i]]) / divisor; rows (n, d), scores
+// (n, n_outputs).
+void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores,
+                 int n_threads, Control& control);
 
 // What the model says of one point, kept up to date while the point moves feature by feature.
 class Walker {
 public:
     explicit Walker(const Forest& forest);
-    void place(const double* point);                        // start anywhere
+    void place(const double* point);  // start anywhere
     void place_codes(const std::int32_t* codes);
-    void move(std::int32_t feature, double value);          // one feature changes
+    void move(std::int32_t feature, double value);  // one feature changes
     void move_code(std::int32_t feature, std::int32_t code);
     const std::int32_t* codes() const { return codes_.data(); }
     const std::int32_t* leaves() const { return leaves_.data(); }
-    std::int32_t predicted();                               // the class, exactly as hard_scores would decide
-    std::int64_t n_turns() const { return n_turns_; }       // how many leaves have changed since the start
-    double score() const { return scores_[0]; }             // of a model with one, good to its tolerance
+    std::int32_t predicted();  // the class, exactly as hard_scores would decide
+    std::int64_t n_turns() const {
+        return n_turns_;
+    }                                            // how many leaves have changed since the start
+    double score() const { return scores_[0]; }  // of a model with one, good to its tolerance
 
 private:
     void cross(std::int32_t threshold);
-    void turn(std::int32_t node);                           // the leaf below a node, if the point passes it
+    void turn(std::int32_t node);  // the leaf below a node, if the point passes it
     void resum();
     const Forest& forest_;
     std::vector<std::int32_t> codes_, leaves_;
@@ -39,22 +43,25 @@ private:
 };
 
 // soft.cpp -- the paper's differentiable copy.
-// The soft forest works in the space in which distance is measured: threshold[t] is there, value (n_leaves, n_outputs)
-// carries the tree weights, and only the first n_trees trees take part.
+// The soft forest works in the space in which distance is measured: threshold[t] is there, value
+// (n_leaves, n_outputs) carries the tree weights, and only the first n_trees trees take part.
 struct SoftForest {
     const double* threshold;  // (n_thresholds,)
     const double* value;      // (n_leaves, n_outputs)
     std::int32_t n_trees;
     double sigma, tau;
-    bool use_softmax;         // false: the score itself is the loss (the authors' program on a single tree)
+    bool
+        use_softmax;  // false: the score itself is the loss (the authors' program on a single tree)
 };
 
 // loss[i] = f~(label_i | z_i) if sign > 0, else 1 - f~(label_i | z_i), with
-//   t~_left = t~_parent * sig(sigma (theta - z)), T~ = sum over leaves t~ * value, f~ = softmax(tau * sum T~);
-// gradient[i] = d loss / d z. z (n, d) with NaN where missing, label (n,), loss (n,), gradient (n, d).
-void soft_loss(const Forest& forest, const SoftForest& soft, const double* z, const std::int32_t* label,
-               const std::int8_t* sign, std::int64_t n, double* loss, double* gradient, int n_threads,
-               Control& control);
+//   t~_left = t~_parent * sig(sigma (theta - z)), T~ = sum over leaves t~ * value, f~ = softmax(tau
+//   * sum T~);
+// gradient[i] = d loss / d z. z (n, d) with NaN where missing, label (n,), loss (n,), gradient (n,
+// d).
+void soft_loss(const Forest& forest, const SoftForest& soft, const double* z,
+               const std::int32_t* label, const std::int8_t* sign, std::int64_t n, double* loss,
+               double* gradient, int n_threads, Control& control);
 
 // Rows are computed kLanes at a time, one vector lane each.
 constexpr int kLanes = 8;
@@ -63,31 +70,39 @@ constexpr int kLanes = 8;
 class SoftBlock {
 public:
     SoftBlock(const Forest& forest, const SoftForest& soft);
-    std::vector<double> z;          // (d, kLanes) in
-    std::int32_t label[kLanes];     // in
-    std::int8_t sign[kLanes];       // in
-    double loss[kLanes];            // out
-    std::vector<double> gradient;   // (d, kLanes) out
+    std::vector<double> z;         // (d, kLanes) in
+    std::int32_t label[kLanes];    // in
+    std::int8_t sign[kLanes];      // in
+    double loss[kLanes];           // out
+    std::vector<double> gradient;  // (d, kLanes) out
     void run();
-    static double bytes(const Forest& forest);   // what a block takes, about
+    static double bytes(const Forest& forest);  // what a block takes, about
 
 private:
     void activate();
     double slopes(int lane, double* slope) const;
     const Forest& forest_;
     const SoftForest& soft_;
-    std::int32_t n_columns_;            // leaf values the loss needs: one difference for two classes, else one a class
-    std::vector<double> column_;        // (n_columns, n_leaves)
-    std::vector<double> pull_, centre_; // exp(sigma (theta - centre)) per slot, centre per feature
-    std::vector<std::uint8_t> is_wide_; // per feature: sigma * its span of thresholds would overflow that product
-    std::vector<double> left_;          // (n_slots, kLanes) probability of going left
-    std::vector<double> value_, reach_; // (largest tree, kLanes)
-    std::vector<double> score_;         // (n_columns, kLanes)
-    std::vector<double> part_;          // (n_columns, d, kLanes) gradient of each score, without sigma
+    std::int32_t
+        n_columns_;  // leaf values the loss needs: one difference for two classes, else one a class
+    std::vector<double> column_;         // (n_columns, n_leaves)
+    std::vector<double> pull_, centre_;  // exp(sigma (theta - centre)) per slot, centre per feature
+    std::vector<std::uint8_t>
+        is_wide_;  // per feature: sigma * its span of thresholds would overflow that product
+    std::vector<double> left_;           // (n_slots, kLanes) probability of going left
+    std::vector<double> value_, reach_;  // (largest tree, kLanes)
+    std::vector<double> score_;          // (n_columns, kLanes)
+    std::vector<double> part_;  // (n_columns, d, kLanes) gradient of each score, without sigma
 };
 
 // distance.cpp -- the distances FOCUS descends on, with gradients; z and y (d,).
-enum class Metric { euclidean = 0, manhattan = 1, cosine = 2, mahalanobis = 3, mahalanobis_squared = 4 };
+enum class Metric {
+    euclidean = 0,
+    manhattan = 1,
+    cosine = 2,
+    mahalanobis = 3,
+    mahalanobis_squared = 4
+};
 
 struct Distance {
     Metric metric;
@@ -95,69 +110,76 @@ struct Distance {
     const double* inverse;  // (d, d), Mahalanobis only
     std::int32_t d;
     double value(const double* z, const double* y) const;
-    void gradient(const double* z, const double* y, double* out) const;  // with respect to y; smooth at y = z
+    void gradient(const double* z, const double* y,
+                  double* out) const;  // with respect to y; smooth at y = z
 };
 
-// descend.cpp -- FOCUS: Adam on loss + beta * distance from each row until the real model flips, and back.
+// descend.cpp -- FOCUS: Adam on loss + beta * distance from each row until the real model flips,
+// and back.
 struct Descent {
     double beta, alpha;
     std::int32_t iterations;
-    double gradient_scale;          // 1, or 1 / n for the authors' batch mean
+    double gradient_scale;  // 1, or 1 / n for the authors' batch mean
 };
 
 struct Rules;
 
 // Which values a column can hold: any float64, float32 values, integers, or a sorted list.
-constexpr std::int8_t kInteger = 2, kListed = 3;
+enum class Kind : std::int8_t { any = 0, float32 = 1, integer = 2, listed = 3 };
 struct Grain {
-    std::int8_t kind;
+    Kind kind;
     const double *first = nullptr, *last = nullptr;
-    double up(double v) const;      // the next value not below, infinity if there is none
+    double up(double v) const;  // the next value not below, infinity if there is none
     double down(double v) const;
     double nearest(double v) const;
 };
 
-// A batch of questions: rows (n, d), low and high (n, d) the box the answer must stay in, offset and scale (d,) from
-// the user's units to the distance space, grain (d,) 0 = any float64, 1 = float32 values, 2 = integers;
-// origin (n,) the class to leave, target (n,) the class to reach or -1 for any other; first (n, d) where to start.
+// A batch of questions: rows (n, d), low and high (n, d) the box the answer must stay in, offset
+// and scale (d,) from the user's units to the distance space, grain (d,) of Kind; origin (n,) the
+// class to leave, target (n,) the class to reach or -1 for any other; first (n, d) where to start.
 struct Batch {
     const double *rows, *low, *high, *offset, *scale;
     const std::int8_t* grain;
     const std::int32_t *origin, *target;
     const double* first;
     std::int64_t n;
-    // Cells of the features that split by sets, in the features' order, for every row (n, n_set_cells): the value that
-    // stands for the cell, and how far from the row it is, infinity where it is not allowed.
+    // Cells of the features that split by sets, in the features' order, for every row (n,
+    // n_set_cells): the value that stands for the cell, and how far from the row it is, infinity
+    // where it is not allowed.
     const double *set_value = nullptr, *set_delta = nullptr;
-    // The values of listed columns: list_start (d + 1,) into list_value; is_strict (d,) the row's own value counts only if
-    // it is listed.
+    // The values of listed columns: list_start (d + 1,) into list_value; is_strict (d,) the row's
+    // own value counts only if it is listed.
     const std::int32_t* list_start = nullptr;
     const double* list_value = nullptr;
     const std::uint8_t* is_strict = nullptr;
-    const Rules* rules = nullptr;   // or none
+    const Rules* rules = nullptr;  // or none
+    Kind kind_of(std::int32_t f) const { return static_cast<Kind>(grain[f]); }
     Grain grain_of(std::int32_t f) const {
-        if (grain[f] != kListed) return {grain[f]};
-        return {kListed, list_value + list_start[f], list_value + list_start[f + 1]};
+        if (kind_of(f) != Kind::listed) return {kind_of(f)};
+        return {Kind::listed, list_value + list_start[f], list_value + list_start[f + 1]};
     }
 };
 
-// best (n, d) the closest flipped point seen, best_distance (n,) infinity where none; trace (n, iterations) the best
-// distance after each iteration, or null.
-void descend(const Forest& forest, const SoftForest& soft, const Distance& distance, const Descent& descent,
-             const Batch& batch, double* best, double* best_distance, double* trace, int n_threads, Control& control);
+// best (n, d) the closest flipped point seen, best_distance (n,) infinity where none; trace (n,
+// iterations) the best distance after each iteration, or null.
+void descend(const Forest& forest, const SoftForest& soft, const Distance& distance,
+             const Descent& descent, const Batch& batch, double* best, double* best_distance,
+             double* trace, int n_threads, Control& control);
 
-// nearest.cpp -- index (n, n_wanted): the examples (n_examples, d) with a wanted answer that are nearest to each row once
-// they are brought into its box, the nearest first, -1 where there are no more. Manhattan distance; another category, and
-// a value that becomes known or unknown where it may, count 1.
+// nearest.cpp -- index (n, n_wanted): the examples (n_examples, d) with a wanted answer that are
+// nearest to each row once they are brought into its box, the nearest first, -1 where there are no
+// more. Manhattan distance; another category, and a value that becomes known or unknown where it
+// may, count 1.
 constexpr std::int8_t kCategory = 1, kMayBeMissing = 2;  // kind (d,); 0 for other numbers
-void nearest(const Batch& batch, std::int32_t d, const std::int8_t* kind, const double* examples, const std::int32_t* answer,
-             std::int64_t n_examples, std::int32_t n_wanted, std::int32_t* index, int n_threads, Control& control);
+void nearest(const Batch& batch, std::int32_t d, const std::int8_t* kind, const double* examples,
+             const std::int32_t* answer, std::int64_t n_examples, std::int32_t n_wanted,
+             std::int32_t* index, int n_threads, Control& control);
 
 // The value nearest to this one that an answer may hold.
 inline double snap(double value, const Grain& grain) {
-    if (grain.kind == 2) return std::nearbyint(value);
-    if (grain.kind == 1) return static_cast<double>(static_cast<float>(value));
-    return grain.kind == kListed ? grain.nearest(value) : value;
+    if (grain.kind == Kind::integer) return std::nearbyint(value);
+    if (grain.kind == Kind::float32) return static_cast<double>(static_cast<float>(value));
+    return grain.kind == Kind::listed ? grain.nearest(value) : value;
 }
 
 }  // namespace treefocus

@@ -1,11 +1,13 @@
 // The closest point of a box under linear rules, for costs that are sums over features.
 //
 // With a price mu_j on every rule, each feature finds its best value alone, and for ANY prices
-//     sum over f of min over its range of (cost_f(v) + (sum_j mu_j a_jf) (v - x_f)) + sum_j mu_j (a_j x - b_j)
-// is a lower bound. One rule: raise its price until the features' own choices obey; the closest point is a mixture of the
-// choices just before and just after, and as cheap as the bound. Several: their prices take turns, and the point is
-// whatever then obeys all of them, a little dearer than the bound or not found at all; the search splits the box further.
-// Costs that are no sum over features keep the bound that they have without the rules.
+//     sum over f of min over its range of (cost_f(v) + (sum_j mu_j a_jf) (v - x_f)) + sum_j mu_j
+//     (a_j x - b_j)
+// is a lower bound. One rule: raise its price until the features' own choices obey; the closest
+// point is a mixture of the choices just before and just after, and as cheap as the bound. Several:
+// their prices take turns, and the point is whatever then obeys all of them, a little dearer than
+// the bound or not found at all; the search splits the box further. Costs that are no sum over
+// features keep the bound that they have without the rules.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +15,9 @@
 
 namespace treefocus {
 
-constexpr double kProgress = 1e-13;  // a round that raises the bound by less, relatively, is the last
+constexpr double kFirstPrice = 1e-6;  // of a rule; doubled until the rule is obeyed
+constexpr double kProgress =
+    1e-13;  // a round that raises the bound by less, relatively, is the last
 
 void LinearCost::load(const Choices& choices, const Batch& batch, std::int64_t row) {
     load_row(choices, batch, row);
@@ -21,7 +25,8 @@ void LinearCost::load(const Choices& choices, const Batch& batch, std::int64_t r
     delta_.assign(codes.size(), 0.0);
     dearness_.assign(codes.size(), 0.0);
     for (std::size_t f = 0; f < codes.size(); ++f)
-        dearness_[f] = (norms_.l1[f] + norms_.l2[f] + norms_.linf[f] + norms_.l0[f]) / batch.scale[f];
+        dearness_[f] =
+            (norms_.l1[f] + norms_.l2[f] + norms_.linf[f] + norms_.l0[f]) / batch.scale[f];
     for (const Rules::Linear* rule : rules_)
         for (const std::int32_t f : rule->features) is_free_[f] = 1;
 }
@@ -32,10 +37,14 @@ bool LinearCost::settle(const Box& box) {
     cost = reached = base_.cost;
     base_.point(point_.data());
     relaxed_ = point_;
-    if (std::all_of(rules_.begin(), rules_.end(), [&](const auto* rule) { return rule->holds(point_.data()); })) return true;
+    if (std::all_of(rules_.begin(), rules_.end(),
+                    [&](const auto* rule) { return rule->holds(point_.data()); }))
+        return true;
     for (std::int32_t f = 0; f < static_cast<std::int32_t>(codes.size()); ++f)
         if (is_free_[f] && !set_ends(box, f)) return false;
-    if (!std::all_of(rules_.begin(), rules_.end(), [&](const auto* rule) { return is_possible(*rule); })) return false;
+    if (!std::all_of(rules_.begin(), rules_.end(),
+                     [&](const auto* rule) { return is_possible(*rule); }))
+        return false;
     if (!solve()) return false;
     place();
     return true;
@@ -59,9 +68,11 @@ double LinearCost::choice(std::int32_t f, double price) const {
     return best;
 }
 
-// The bound at the present prices, and the features' choices; minus infinity where one would go on for ever.
+// The bound at the present prices, and the features' choices; minus infinity where one would go on
+// for ever.
 double LinearCost::priced(std::vector<double>& values) const {
-    constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon();  // of sums of a few terms
+    constexpr double kRounding =
+        16.0 * std::numeric_limits<double>::epsilon();  // of sums of a few terms
     std::vector<double> price(codes.size(), 0.0);
     double sum = 0.0, size = 0.0;
     for (std::size_t j = 0; j < rules_.size(); ++j) {
@@ -72,14 +83,16 @@ double LinearCost::priced(std::vector<double>& values) const {
             terms += std::abs(rules_[j]->coefficient[i] * x_[f]);
         }
         sum += mu_[j] * own_excess_[j];
-        size += mu_[j] * (std::abs(own_excess_[j]) + terms * 0.5);  // a sum may exceed its bound by its own rounding
+        size += mu_[j] * (std::abs(own_excess_[j]) +
+                          terms * 0.5);  // a sum may exceed its bound by its own rounding
     }
     bool is_finite = true;
     for (std::size_t f = 0; f < codes.size(); ++f) {
         if (!is_free_[f]) continue;
         values[f] = choice(static_cast<std::int32_t>(f), price[f]);
         is_finite = is_finite && std::isfinite(values[f]);
-        const double own = cost_at(static_cast<std::int32_t>(f), values[f]), paid = price[f] * (values[f] - x_[f]);
+        const double own = cost_at(static_cast<std::int32_t>(f), values[f]),
+                     paid = price[f] * (values[f] - x_[f]);
         sum += own + paid;
         size += own + std::abs(paid);
     }
@@ -89,7 +102,8 @@ double LinearCost::priced(std::vector<double>& values) const {
 // The closest point and a bound; false if no point obeys.
 bool LinearCost::solve() {
     std::vector<double> together, prices;
-    const Verdict verdict = rules_.size() > 1 ? meet_rules(dearness_, together, prices) : Verdict::open;
+    const Verdict verdict =
+        rules_.size() > 1 ? meet_rules(dearness_, together, prices) : Verdict::open;
     if (verdict == Verdict::impossible) return false;
     if (!norms_.is_additive()) {
         repair(dearness_, false);
@@ -103,10 +117,12 @@ bool LinearCost::solve() {
     std::vector<double> before = point_, after = point_;
     double best = 0.0;
     constexpr int kRounds = 100;
-    const int rounds = rules_.size() == 1 || (verdict == Verdict::solved && !norms_.has_l2) ? 1 : kRounds;
+    const int rounds =
+        rules_.size() == 1 || (verdict == Verdict::solved && !norms_.has_l2) ? 1 : kRounds;
     for (int round = 0; round < rounds; ++round) {
         const double least = best * (1.0 + kProgress);
-        for (std::size_t j = 0; j < rules_.size(); ++j) best = std::max(best, others + raise(j, before, after));
+        for (std::size_t j = 0; j < rules_.size(); ++j)
+            best = std::max(best, others + raise(j, before, after));
         if (round > 0 && best <= least) break;
     }
     if (verdict == Verdict::solved && !norms_.has_l2) {
@@ -118,34 +134,41 @@ bool LinearCost::solve() {
         take(together);
         return true;
     }
-    if (norms_.has_l2 && rules_.size() > 1) {  // a square has one minimum at every price: the choices at the last prices
+    if (norms_.has_l2 &&
+        rules_.size() >
+            1) {  // a square has one minimum at every price: the choices at the last prices
         priced(after);
         take(after);
         if (verdict == Verdict::solved && !obeys(point_)) take(together);
         return true;
     }
     const double over = excess(*rules_.back(), before), under = excess(*rules_.back(), after);
-    const double share = over > 0.0 && over > under && std::isfinite(under) ? -under / (over - under) : 0.0;
+    const double share =
+        over > 0.0 && over > under && std::isfinite(under) ? -under / (over - under) : 0.0;
     for (std::size_t f = 0; f < codes.size(); ++f) {
         if (!is_free_[f]) continue;
-        // Where the far end is infinite the mixture is nowhere: from the values before, the cheapest goes as far as needed.
+        // Where the far end is infinite the mixture is nowhere: from the values before, the
+        // cheapest goes as far as needed.
         const bool is_mixed = std::isfinite(after[f]) && std::isfinite(under);
-        const double start = std::isfinite(before[f]) ? before[f] : std::clamp(x_[f], low_[f], high_[f]);
-        point_[f] = !is_mixed ? start : after[f] == before[f] ? after[f] : after[f] + share * (before[f] - after[f]);
+        const double start =
+            std::isfinite(before[f]) ? before[f] : std::clamp(x_[f], low_[f], high_[f]);
+        point_[f] = !is_mixed               ? start
+                    : after[f] == before[f] ? after[f]
+                                            : after[f] + share * (before[f] - after[f]);
     }
     repair(dearness_, false);
     if (verdict == Verdict::solved && !obeys(point_)) take(together);
     return true;
 }
 
-// The price of one rule at which the features' own choices begin to obey it, the others' prices as they are: the best
-// bound on the way, and the choices on both sides of that price.
+// The price of one rule at which the features' own choices begin to obey it, the others' prices as
+// they are: the best bound on the way, and the choices on both sides of that price.
 double LinearCost::raise(std::size_t j, std::vector<double>& before, std::vector<double>& after) {
     mu_[j] = 0.0;
     double best = priced(before);
     after = before;
     if (excess(*rules_[j], before) <= 0.0) return best;
-    double low = 0.0, high = 1e-6;
+    double low = 0.0, high = kFirstPrice;
     for (int i = 0; i < 200; ++i, low = high, high *= 2.0) {
         mu_[j] = high;
         best = std::max(best, priced(after));
@@ -161,12 +184,14 @@ double LinearCost::raise(std::size_t j, std::vector<double>& before, std::vector
         else low = mu_[j], before = middle;
     }
     mu_[j] = high;
-    if (!std::isfinite(priced(middle))) mu_[j] = low;  // the other rules go on from a price at which the bound is a number
+    if (!std::isfinite(priced(middle)))
+        mu_[j] = low;  // the other rules go on from a price at which the bound is a number
     return best;
 }
 
 bool LinearCost::obeys(const std::vector<double>& values) const {
-    return std::all_of(rules_.begin(), rules_.end(), [&](const auto* rule) { return excess(*rule, values) <= 0.0; });
+    return std::all_of(rules_.begin(), rules_.end(),
+                       [&](const auto* rule) { return excess(*rule, values) <= 0.0; });
 }
 
 void LinearCost::take(const std::vector<double>& values) {
@@ -175,7 +200,8 @@ void LinearCost::take(const std::vector<double>& values) {
     repair(dearness_, false);
 }
 
-// Values that the columns can hold, in the direction in which the rules stay obeyed, and what the point costs.
+// Values that the columns can hold, in the direction in which the rules stay obeyed, and what the
+// point costs.
 void LinearCost::place() {
     const std::int32_t d = static_cast<std::int32_t>(codes.size());
     relaxed_ = point_;
@@ -189,7 +215,9 @@ void LinearCost::place() {
     for (const Rules::Linear* rule : rules_) nudge(*rule);
     for (std::int32_t f = 0; f < d; ++f) {
         if (is_free_[f]) codes[f] = choices_->forest.code(f, point_[f]);
-        delta_[f] = codes[f] == kMissing ? 0.0 : is_free_[f] ? std::abs(point_[f] - x_[f]) / batch_->scale[f] : base_.delta(f);
+        delta_[f] = codes[f] == kMissing ? 0.0
+                    : is_free_[f]        ? std::abs(point_[f] - x_[f]) / batch_->scale[f]
+                                         : base_.delta(f);
     }
     reached = std::max(cost, to_cost(norms_.total(delta_.data(), d)));
 }

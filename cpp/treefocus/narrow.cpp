@@ -4,16 +4,19 @@
 
 namespace treefocus {
 
-std::optional<Cut> BoxRules::broken(const Box& box, const std::int32_t* codes, const double* values) const {
+std::optional<Cut> BoxRules::broken(const Box& box, const std::int32_t* codes,
+                                    const double* values) const {
     for (const Rules::AtMost& rule : rules_.at_most) {
         if (holds(rule, values)) continue;
         for (const std::int32_t f : rule.features)
-            if (is_changed(f, values) && !must_change(box, f)) return Cut{f, codes[f], true, By::stay};
+            if (is_changed(f, values) && !must_change(box, f))
+                return Cut{f, codes[f], true, By::stay};
     }
     for (const Rules::Together& rule : rules_.together) {
         if (holds(rule, values)) continue;
         for (const std::int32_t f : rule.features)
-            if (is_changed(f, values) && !must_change(box, f)) return Cut{f, codes[f], true, By::stay};
+            if (is_changed(f, values) && !must_change(box, f))
+                return Cut{f, codes[f], true, By::stay};
         for (const std::int32_t f : rule.features)
             if (!is_changed(f, values))
                 if (const auto cut = to_change(box, f)) return cut;
@@ -34,7 +37,8 @@ std::optional<Cut> BoxRules::to_change(const Box& box, std::int32_t f) const {
     if (forest_.has_sets[f] && n_cells(box, f) > 1) return Cut{f, own, true, By::all_but};
     if (must_stay(box, f)) return std::nullopt;
     const Ends hull = choices_.hull(f, box);
-    if (const double up = choices_.after(f, choices_.x[f]); up <= hull.high) return Cut{f, own, true, By::value, -1, up};
+    if (const double up = choices_.after(f, choices_.x[f]); up <= hull.high)
+        return Cut{f, own, true, By::value, -1, up};
     return Cut{f, own, false, By::value, -1, choices_.before(f, choices_.x[f])};
 }
 
@@ -46,27 +50,41 @@ Cut BoxRules::towards(const Box&, const Rules::Condition& condition, double valu
 }
 
 // The far side has what does not meet the condition, or as much of it as one cut can have.
-Cut BoxRules::away_from(const Box& box, const Rules::Condition& condition, std::int32_t code) const {
+Cut BoxRules::away_from(const Box& box, const Rules::Condition& condition,
+                        std::int32_t code) const {
     const std::int32_t f = condition.feature;
     if (!condition.is_number()) return {f, 0, true, By::rule, condition.set};
     const Ends hull = choices_.hull(f, box);
-    if (hull.high > condition.high) return {f, 0, true, By::value, -1, std::nextafter(condition.high, kInfinity)};
-    if (hull.low < condition.low) return {f, 0, false, By::value, -1, std::nextafter(condition.low, -kInfinity)};
+    if (hull.high > condition.high)
+        return {f, 0, true, By::value, -1, std::nextafter(condition.high, kInfinity)};
+    if (hull.low < condition.low)
+        return {f, 0, false, By::value, -1, std::nextafter(condition.low, -kInfinity)};
     return {f, code, true, By::all_but};  // only a missing value is left
 }
 
 bool BoxRules::is_final(const Box& box, const std::int32_t* codes, const double* values) const {
     const auto is_single = [&](const std::vector<std::int32_t>& features) {
-        return std::all_of(features.begin(), features.end(), [&](std::int32_t f) { return has_one_value(box, f); });
+        return std::all_of(features.begin(), features.end(),
+                           [&](std::int32_t f) { return has_one_value(box, f); });
     };
-    const auto any = [](const auto& rules, const auto& is_broken) { return std::any_of(rules.begin(), rules.end(), is_broken); };
-    return any(rules_.at_most, [&](const auto& rule) { return !holds(rule, values) && is_single(rule.features); }) ||
-           any(rules_.together, [&](const auto& rule) { return !holds(rule, values) && is_single(rule.features); }) ||
+    const auto any = [](const auto& rules, const auto& is_broken) {
+        return std::any_of(rules.begin(), rules.end(), is_broken);
+    };
+    return any(rules_.at_most,
+               [&](const auto& rule) {
+                   return !holds(rule, values) && is_single(rule.features);
+               }) ||
+           any(rules_.together,
+               [&](const auto& rule) {
+                   return !holds(rule, values) && is_single(rule.features);
+               }) ||
            any(rules_.implies,
                [&](const auto& rule) {
-                   return !holds(rule, codes, values) && is_single({rule.cause.feature, rule.effect.feature});
+                   return !holds(rule, codes, values) &&
+                          is_single({rule.cause.feature, rule.effect.feature});
                }) ||
-           any(rules_.linear, [&](const auto& rule) { return !rule.holds(values) && is_single(rule.features); });
+           any(rules_.linear,
+               [&](const auto& rule) { return !rule.holds(values) && is_single(rule.features); });
 }
 
 bool BoxRules::must_stay(const Box& box, std::int32_t f) const {
@@ -80,8 +98,10 @@ bool BoxRules::has_one_value(const Box& box, std::int32_t f) const {
     if (has_missing(box, f) || choices_.is_category(f)) return true;
     const Ends hull = choices_.hull(f, box);
     if (hull.low == hull.high) return true;
-    // The row's own value may lie beside the column's grain, and be all there is with no other next to it.
-    return choices_.can_stay(f, box) && choices_.after(f, choices_.x[f]) > hull.high && choices_.before(f, choices_.x[f]) < hull.low;
+    // The row's own value may lie beside the column's grain, and be all there is with no other next
+    // to it.
+    return choices_.can_stay(f, box) && choices_.after(f, choices_.x[f]) > hull.high &&
+           choices_.before(f, choices_.x[f]) < hull.low;
 }
 
 std::size_t BoxRules::n_cells(const Box& box, std::int32_t f) const {
@@ -102,7 +122,8 @@ bool BoxRules::is_inside(const Box& box, const Rules::Condition& condition) cons
         return hull.low >= condition.low && hull.high <= condition.high;
     }
     bool is_all = true;
-    for_cells(forest_, box, f, [&](std::int32_t c) { is_all = is_all && rules_.sets[condition.set][c]; });
+    for_cells(forest_, box, f,
+              [&](std::int32_t c) { is_all = is_all && rules_.sets[condition.set][c]; });
     return is_all;
 }
 
@@ -114,10 +135,12 @@ bool BoxRules::is_outside(const Box& box, const Rules::Condition& condition) con
         const Ends hull = choices_.hull(f, box);
         const double x = choices_.x[f];
         if (x >= condition.low && x <= condition.high && choices_.can_stay(f, box)) return false;
-        return grain.up(std::max(hull.low, condition.low)) > grain.down(std::min(hull.high, condition.high));
+        return grain.up(std::max(hull.low, condition.low)) >
+               grain.down(std::min(hull.high, condition.high));
     }
     bool is_any = false;
-    for_cells(forest_, box, f, [&](std::int32_t c) { is_any = is_any || rules_.sets[condition.set][c]; });
+    for_cells(forest_, box, f,
+              [&](std::int32_t c) { is_any = is_any || rules_.sets[condition.set][c]; });
     return !is_any;
 }
 

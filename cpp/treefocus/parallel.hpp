@@ -1,9 +1,10 @@
 // Threads: one place, one shape.
 //
-// Rows are independent, so every kernel is a loop over rows cut into chunks that idle threads fetch from a
-// counter: a hard row never holds the others up, and the answer cannot depend on who computed it. The threads
-// live for one call (tens of microseconds), which keeps the library safe to fork and free of global state. The
-// calling thread computes nothing; it polls, so that Ctrl-C and progress work while the others are busy.
+// Rows are independent, so every kernel is a loop over rows cut into chunks that idle threads fetch
+// from a counter: a hard row never holds the others up, and the answer cannot depend on who
+// computed it. The threads live for one call (tens of microseconds), which keeps the library safe
+// to fork and free of global state. The calling thread computes nothing; it polls, so that Ctrl-C
+// and progress work while the others are busy.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +18,14 @@
 #include <thread>
 #include <vector>
 
-// One build, several instruction sets, chosen when the library is loaded; sanitizers are not awake by then.
+// One build, several instruction sets, chosen when the library is loaded; sanitizers are not awake
+// by then.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TREEFOCUS_VECTORISED
-#elif defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define TREEFOCUS_VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && defined(__x86_64__) && \
+    defined(__GLIBC__)
+#define TREEFOCUS_VECTORISED \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define TREEFOCUS_VECTORISED
 #endif
@@ -32,14 +36,15 @@ namespace treefocus {
 struct Control {
     std::atomic<bool> stop{false};
     std::atomic<std::int64_t> done{0};
-    std::function<bool(std::int64_t done)> poll;  // called every 50 ms by the calling thread; true asks to stop
+    std::function<bool(std::int64_t done)>
+        poll;  // called every 50 ms by the calling thread; true asks to stop
 };
 
-// Calls work(begin, end) for chunks that cover 0 .. n, on n_threads threads. Chunks that take next to no time (is_short)
-// are not worth a thread if there is only one.
+// Calls work(begin, end) for chunks that cover 0 .. n, on n_threads threads. Chunks that take next
+// to no time (is_short) are not worth a thread if there is only one.
 template <class Work>
-void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& control, const Work& work,
-                  bool is_short = false) {
+void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& control,
+                  const Work& work, bool is_short = false) {
     const std::int64_t n_chunks = (n + chunk - 1) / chunk;
     if (n_chunks == 0) return;
     if (n_chunks == 1 && is_short) {
@@ -51,7 +56,8 @@ void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& co
     std::mutex mutex;
     std::condition_variable finished;
     std::exception_ptr failure;
-    const int n_workers = static_cast<int>(std::min<std::int64_t>(std::max(n_threads, 1), n_chunks));
+    const int n_workers =
+        static_cast<int>(std::min<std::int64_t>(std::max(n_threads, 1), n_chunks));
     int n_running = n_workers;
 
     auto run = [&] {
@@ -75,7 +81,8 @@ void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& co
     for (int i = 0; i < n_workers; ++i) threads.emplace_back(run);
     {
         std::unique_lock lock(mutex);
-        while (!finished.wait_for(lock, std::chrono::milliseconds(50), [&] { return n_running == 0; })) {
+        while (!finished.wait_for(lock, std::chrono::milliseconds(50),
+                                  [&] { return n_running == 0; })) {
             if (!control.poll) continue;
             lock.unlock();
             if (control.poll(control.done)) control.stop = true;

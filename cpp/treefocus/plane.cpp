@@ -5,6 +5,8 @@
 
 namespace treefocus {
 
+constexpr double kRounding = 1e-12;  // of sums over a plane, relative to their terms
+
 void Axis::reset(std::int32_t f, std::int32_t from, std::int32_t to) {
     feature = f, low = from, high = to;
     run_of.assign(to - from + 2, 0);
@@ -21,8 +23,9 @@ void Axis::finish() {
     first.push_back(high + 1);
 }
 
-void Plane::place(std::int32_t f, std::int32_t f_low, std::int32_t f_high, std::int32_t g, std::int32_t g_low,
-                  std::int32_t g_high, const std::int32_t* codes, const std::int32_t* leaves) {
+void Plane::place(std::int32_t f, std::int32_t f_low, std::int32_t f_high, std::int32_t g,
+                  std::int32_t g_low, std::int32_t g_high, const std::int32_t* codes,
+                  const std::int32_t* leaves) {
     f_.reset(f, f_low, f_high);
     g_.reset(g, g_low, g_high);
     rectangles_.clear();
@@ -46,16 +49,20 @@ void Plane::shrink(std::int32_t root, const std::int32_t* codes) {
         open_.pop_back();
         std::int32_t feature = forest_.feature[at.node];
         while (feature >= 0 && feature != f_.feature && feature != g_.feature) {
-            at.node = forest_.goes_left(at.node, codes[feature]) ? at.node + 1 : forest_.right[at.node];
+            at.node =
+                forest_.goes_left(at.node, codes[feature]) ? at.node + 1 : forest_.right[at.node];
             feature = forest_.feature[at.node];
         }
-        if (feature < 0) rectangles_.push_back({forest_.first_leaf[at.node], at.f_low, at.f_high, at.g_low, at.g_high});
+        if (feature < 0)
+            rectangles_.push_back(
+                {forest_.first_leaf[at.node], at.f_low, at.f_high, at.g_low, at.g_high});
         else if (feature == f_.feature) split(at, f_, &Rectangle::f_low, &Rectangle::f_high);
         else split(at, g_, &Rectangle::g_low, &Rectangle::g_high);
     }
 }
 
-void Plane::split(const Rectangle& at, Axis& axis, std::int32_t Rectangle::*low, std::int32_t Rectangle::*high) {
+void Plane::split(const Rectangle& at, Axis& axis, std::int32_t Rectangle::* low,
+                  std::int32_t Rectangle::* high) {
     const std::int32_t last_left = forest_.code_split[at.node];
     Rectangle left = at, right = at;
     left.node = at.node + 1;
@@ -76,26 +83,31 @@ void Plane::ask(const std::vector<Goal>& goals) {
     }
 }
 
-// The sum of a test over the plane: every rectangle adds its weight at one corner and takes it back at the others.
+// The sum of a test over the plane: every rectangle adds its weight at one corner and takes it back
+// at the others.
 void Plane::add_up(const ScoreTest& test) {
     const std::int32_t n_rows = f_.n_runs(), n_columns = g_.n_runs(), width = n_columns + 1;
     sum_.assign(static_cast<std::size_t>(n_rows + 1) * width, 0.0);
     double still = 0.0, most = 0.0;
-    for (const std::int32_t leaf : still_) still += test.weight[leaf], most += std::abs(test.weight[leaf]);
+    for (const std::int32_t leaf : still_)
+        still += test.weight[leaf], most += std::abs(test.weight[leaf]);
     for (const Rectangle& r : rectangles_) {
         const double weight = test.weight[r.node];
         double* top = sum_.data() + static_cast<std::size_t>(f_.run_of[r.f_low - f_.low]) * width;
-        double* bottom = sum_.data() + static_cast<std::size_t>(f_.run_of[r.f_high + 1 - f_.low]) * width;
-        const std::int32_t left = g_.run_of[r.g_low - g_.low], right = g_.run_of[r.g_high + 1 - g_.low];
+        double* bottom =
+            sum_.data() + static_cast<std::size_t>(f_.run_of[r.f_high + 1 - f_.low]) * width;
+        const std::int32_t left = g_.run_of[r.g_low - g_.low],
+                           right = g_.run_of[r.g_high + 1 - g_.low];
         top[left] += weight, bottom[right] += weight;
         top[right] -= weight, bottom[left] -= weight;
         most += std::abs(weight);
     }
-    const double need = test.need - still - 1e-12 * most;
+    const double need = test.need - still - kRounding * most;
     for (std::int32_t row = 0; row < n_rows; ++row) {
         double* here = sum_.data() + static_cast<std::size_t>(row) * width;
         if (row > 0)
-            for (std::int32_t column = 0; column < n_columns; ++column) here[column] += here[column - width];
+            for (std::int32_t column = 0; column < n_columns; ++column)
+                here[column] += here[column - width];
         double along = 0.0;
         for (std::int32_t column = 0; column < n_columns; ++column) {
             along += here[column];

@@ -1,11 +1,14 @@
 // Polish: from an answer to one that no move of one feature, and no trade between two, improves.
 //
-// Points are codes here: a feature in a cell takes the cell's cheapest allowed value, so every candidate is a step over
-// thresholds, and the walker re-evaluates only the trees that a threshold turns. Three moves, until none helps:
-//   project  x onto the box of leaves the point sits in: nothing changes for the model, every feature comes home a bit;
-//   single   bring one feature as close to home as the answer survives;
-//   trade    bring one feature closer and send another away, where the sum is cheaper and the answer survives. Two
-//            features with thresholds are a plane (plane.hpp); a feature with sets goes through its cells.
+// Points are codes here: a feature in a cell takes the cell's cheapest allowed value, so every
+// candidate is a step over thresholds, and the walker re-evaluates only the trees that a threshold
+// turns. Three moves, until none helps:
+//   project  x onto the box of leaves the point sits in: nothing changes for the model, every
+//   feature comes home a bit; single   bring one feature as close to home as the answer survives;
+//   trade    bring one feature closer and send another away, where the sum is cheaper and the
+//   answer survives. Two
+//            features with thresholds are a plane (plane.hpp); a feature with sets goes through its
+//            cells.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -20,14 +23,22 @@ namespace {
 
 class Polisher {
 public:
-    Polisher(const Forest& forest, const ExactShared& shared, const Norms& norms, Choices& choices, const Rules* rules,
-             Control& control)
-        : forest_(forest), shared_(shared), boxes_(shared.boxes), norms_(norms), choices_(choices), control_(control),
-          walker_(forest), plane_(forest, shared.boxes), delta_(forest.n_features) {
+    Polisher(const Forest& forest, const ExactShared& shared, const Norms& norms, Choices& choices,
+             const Rules* rules, Control& control)
+        : forest_(forest),
+          shared_(shared),
+          boxes_(shared.boxes),
+          norms_(norms),
+          choices_(choices),
+          control_(control),
+          walker_(forest),
+          plane_(forest, shared.boxes),
+          delta_(forest.n_features) {
         if (rules) rules_.emplace(*rules, choices.x);
     }
 
-    // Improves the point in place; false if it is no answer once every feature is at its cell's cheapest value.
+    // Improves the point in place; false if it is no answer once every feature is at its cell's
+    // cheapest value.
     bool run(std::int32_t origin, std::int32_t target, bool with_trades, double* point) {
         origin_ = origin;
         target_ = target;
@@ -36,7 +47,9 @@ public:
             const std::int32_t code = forest_.code(f, point[f]);
             codes_.resize(forest_.n_features);
             codes_[f] = choices_.home[f] == kMissing ? kMissing : code;
-            if (codes_[f] != kMissing && !(choices_.all.has(forest_, f, code) && choices_.is_allowed(f, code))) return false;
+            if (codes_[f] != kMissing &&
+                !(choices_.all.has(forest_, f, code) && choices_.is_allowed(f, code)))
+                return false;
         }
         walker_.place_codes(codes_.data());
         for (std::int32_t f = 0; f < forest_.n_features; ++f) note(f);
@@ -52,7 +65,9 @@ public:
 
 private:
     std::int32_t code_of(std::int32_t f) const { return walker_.codes()[f]; }
-    void note(std::int32_t f) { delta_[f] = code_of(f) == kMissing ? 0.0 : choices_.delta[choices_.at(f, code_of(f))]; }
+    void note(std::int32_t f) {
+        delta_[f] = code_of(f) == kMissing ? 0.0 : choices_.delta[choices_.at(f, code_of(f))];
+    }
 
     void go(std::int32_t f, std::int32_t code) {
         walker_.move_code(f, code);
@@ -77,10 +92,11 @@ private:
     }
 
     double cost() const { return norms_.total(delta_.data(), forest_.n_features); }
-    bool is_cheaper(double than) const { return cost() < than * (1.0 - 1e-12); }
+    bool is_cheaper(double than) const { return cost() < than * (1.0 - kCheaper); }
 
     void project() {
-        const std::vector<std::int32_t> before(walker_.codes(), walker_.codes() + forest_.n_features);
+        const std::vector<std::int32_t> before(walker_.codes(),
+                                               walker_.codes() + forest_.n_features);
         box_ = choices_.all;
         for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
             const std::int32_t leaf = walker_.leaves()[tree];
@@ -89,7 +105,8 @@ private:
                 if (code_of(side.feature) == kMissing) continue;
                 if (side.is_set()) {
                     for (std::int32_t w = 0; w < forest_.n_words; ++w)
-                        box_.cells[forest_.word_start[side.feature] + w] &= boxes_.words(side.set())[w];
+                        box_.cells[forest_.word_start[side.feature] + w] &=
+                            boxes_.words(side.set())[w];
                     continue;
                 }
                 box_.low[side.feature] = std::max(box_.low[side.feature], side.low);
@@ -108,18 +125,22 @@ private:
         std::vector<std::int32_t> features;
         for (std::int32_t f = 0; f < forest_.n_features; ++f)
             if (has_moved(f)) features.push_back(f);
-        std::stable_sort(features.begin(), features.end(), [&](std::int32_t a, std::int32_t b) { return delta_[a] > delta_[b]; });
+        std::stable_sort(features.begin(), features.end(),
+                         [&](std::int32_t a, std::int32_t b) { return delta_[a] > delta_[b]; });
         return features;
     }
 
-    // The next allowed cell from `code` in direction `step`, within the allowed range; kNone at its end.
+    // The next allowed cell from `code` in direction `step`, within the allowed range; kNone at its
+    // end.
     std::int32_t beside(std::int32_t f, std::int32_t code, std::int32_t step) const {
-        for (code += step; code >= choices_.all.low[f] && code <= choices_.all.high[f]; code += step)
+        for (code += step; code >= choices_.all.low[f] && code <= choices_.all.high[f];
+             code += step)
             if (choices_.is_allowed(f, code)) return code;
         return kNone;
     }
 
-    // The allowed cells closer to home than where the feature is, on both sides of it, the closest first.
+    // The allowed cells closer to home than where the feature is, on both sides of it, the closest
+    // first.
     std::vector<std::int32_t> closer(std::int32_t f) const {
         std::vector<std::int32_t> codes;
         const double here = delta_[f];
@@ -128,7 +149,9 @@ private:
                 if (choices_.delta[choices_.at(f, code)] < here) codes.push_back(code);
             return codes;
         }
-        const auto delta = [&](std::int32_t code) { return code == kNone ? kInfinity : choices_.delta[choices_.at(f, code)]; };
+        const auto delta = [&](std::int32_t code) {
+            return code == kNone ? kInfinity : choices_.delta[choices_.at(f, code)];
+        };
         std::int32_t up = choices_.home[f], down = beside(f, up, -1);
         while (std::min(delta(up), delta(down)) < here) {
             std::int32_t& next = delta(up) <= delta(down) ? up : down;
@@ -174,17 +197,21 @@ private:
         return false;
     }
 
-    bool has_moved(std::int32_t f) const { return code_of(f) != kMissing && code_of(f) != choices_.home[f]; }
+    bool has_moved(std::int32_t f) const {
+        return code_of(f) != kMissing && code_of(f) != choices_.home[f];
+    }
 
     // Whether the two can trade; of two that moved, the later one is the partner.
     bool is_partner(std::int32_t f, std::int32_t g) const {
-        return g != f && code_of(g) != kMissing && forest_.n_codes(g) > 1 && !(has_moved(g) && g < f);
+        return g != f && code_of(g) != kMissing && forest_.n_codes(g) > 1 &&
+               !(has_moved(g) && g < f);
     }
 
     bool trade(std::int32_t f, std::int32_t g) {
         if (!forest_.has_sets[f] && !forest_.has_sets[g]) {
             const Reach of_f = reach(f, g), of_g = reach(g, f);
-            plane_.place(f, of_f.low, of_f.high, g, of_g.low, of_g.high, walker_.codes(), walker_.leaves());
+            plane_.place(f, of_f.low, of_f.high, g, of_g.low, of_g.high, walker_.codes(),
+                         walker_.leaves());
             if (plane_.n_cells() <= kLargestPlane) return trade_plane(f, g);
         }
         return trade_cells(f, g) || (has_moved(g) && trade_cells(g, f));
@@ -200,12 +227,17 @@ private:
             if (code == kNone) continue;
             delta_[f] = choices_.delta[choices_.at(f, code)];
             const Axis& columns = plane_.columns();
-            const std::int32_t home = columns.run_of[std::clamp(choices_.home[g], columns.low, columns.high) - columns.low];
-            for (std::int32_t column = home; column < columns.n_runs() && offer(g, row, column, code); ++column) {}
-            for (std::int32_t column = home - 1; column >= 0 && offer(g, row, column, code); --column) {}
+            const std::int32_t home =
+                columns
+                    .run_of[std::clamp(choices_.home[g], columns.low, columns.high) - columns.low];
+            for (std::int32_t column = home;
+                 column < columns.n_runs() && offer(g, row, column, code); ++column) {}
+            for (std::int32_t column = home - 1; column >= 0 && offer(g, row, column, code);
+                 --column) {}
         }
         note(f), note(g);
-        std::sort(candidates_.begin(), candidates_.end(), [](const Pair& a, const Pair& b) { return a.cost < b.cost; });
+        std::sort(candidates_.begin(), candidates_.end(),
+                  [](const Pair& a, const Pair& b) { return a.cost < b.cost; });
         for (const Pair& pair : candidates_) {
             go(f, pair.f_code), go(g, pair.g_code);
             if (is_cheaper(cost_) && is_answer()) return cost_ = cost(), true;
@@ -236,11 +268,13 @@ private:
     // The cheapest cell of a run, or kNone if none is allowed.
     std::int32_t nearest(const Axis& axis, std::int32_t run) const {
         const std::int32_t low = axis.first[run], high = axis.first[run + 1] - 1;
-        const std::int32_t code = choices_.next[choices_.at(axis.feature, std::clamp(choices_.home[axis.feature], low, high))];
+        const std::int32_t code = choices_.next[choices_.at(
+            axis.feature, std::clamp(choices_.home[axis.feature], low, high))];
         return code >= low && code <= high ? code : kNone;
     }
 
-    // The cells of f that may be cheaper than the point once g is at home. Costs rise away from home.
+    // The cells of f that may be cheaper than the point once g is at home. Costs rise away from
+    // home.
     Reach reach(std::int32_t f, std::int32_t g) {
         delta_[g] = choices_.delta[choices_.at(g, choices_.home[g])];
         const auto is_near = [&](std::int32_t code) {
@@ -271,7 +305,8 @@ private:
         return false;
     }
 
-    // The cheapest other cell of a feature with sets that makes an answer, if the whole stays cheaper.
+    // The cheapest other cell of a feature with sets that makes an answer, if the whole stays
+    // cheaper.
     bool swap(std::int32_t g) {
         const std::int32_t from = code_of(g);
         for (const std::int32_t code : others(g)) {
@@ -287,7 +322,8 @@ private:
     bool send(std::int32_t g, std::int32_t step) {
         const std::int32_t from = code_of(g);
         std::int64_t seen = walker_.n_turns();  // what the trees have answered already
-        for (std::int32_t code = beside(g, from, step); code != kNone; code = beside(g, code, step)) {
+        for (std::int32_t code = beside(g, from, step); code != kNone;
+             code = beside(g, code, step)) {
             const double before = delta_[g];
             go(g, code);
             const bool is_cheap = is_cheaper(cost_);
@@ -300,6 +336,8 @@ private:
         return false;
     }
 
+    static constexpr double kCheaper =
+        1e-12;  // a step has to gain this much, relatively: less may be rounding
     static constexpr std::size_t kLargestPlane = 1 << 20;  // pairs of runs
 
     const Forest& forest_;
@@ -323,19 +361,22 @@ private:
 
 }  // namespace
 
-void polish(const Forest& forest, const double* cell_low, const double* cell_high, const Norms& norms, double bytes,
-            const Batch& batch, bool with_trades, double* points, int n_threads, Control& control) {
+void polish(const Forest& forest, const double* cell_low, const double* cell_high,
+            const Norms& norms, double bytes, const Batch& batch, bool with_trades, double* points,
+            int n_threads, Control& control) {
     const Plan plan(forest, Limits{kInfinity, 0, bytes}, n_threads);
     if (!plan.can_search) return;  // the leaves' boxes alone would not fit
     const auto shared = ExactShared::of(forest);
     const std::int32_t d = forest.n_features;
     parallel_for(batch.n, 1, plan.n_threads, control, [&](std::int64_t row, std::int64_t) {
-        if (std::all_of(points + row * d, points + (row + 1) * d, [](double v) { return std::isnan(v); })) return;
+        if (std::all_of(points + row * d, points + (row + 1) * d,
+                        [](double v) { return std::isnan(v); }))
+            return;
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         if (choices.is_empty) return;
-        Polisher(forest, *shared, norms, choices, batch.rules, control).run(batch.origin[row], batch.target[row], with_trades,
-                                                                points + row * d);
+        Polisher(forest, *shared, norms, choices, batch.rules, control)
+            .run(batch.origin[row], batch.target[row], with_trades, points + row * d);
     });
 }
 

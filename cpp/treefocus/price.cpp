@@ -6,14 +6,20 @@
 
 namespace treefocus {
 
+// The first price is looked for on this line, around the dearest cell for the largest leaf.
+constexpr double kLeastPrice = 1e-4, kMostPrice = 1e2;
+constexpr int kPriceSteps = 25;
+
 TreeGrids::TreeGrids(const Forest& forest, const LeafBoxes& boxes)
     : axis_start{0}, span_start{0}, axes_of(forest.n_features) {
     std::vector<std::int32_t> axis_of(forest.n_features, -1);
     span.reserve(boxes.side.size());
     span_start.reserve(boxes.start.size());
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
-        for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
-            if (const std::int32_t f = forest.feature[node]; f >= 0 && axis_of[f] < axis_start.back()) {
+        for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1];
+             ++node)
+            if (const std::int32_t f = forest.feature[node];
+                f >= 0 && axis_of[f] < axis_start.back()) {
                 axis_of[f] = static_cast<std::int32_t>(axis.size());
                 add_axis(forest, tree, f);
             }
@@ -68,15 +74,22 @@ void TreeGrids::add_classes(const Forest& forest, std::int32_t tree, std::int32_
     }
 }
 
-void TreeGrids::add_spans(const Forest& forest, const LeafBoxes& boxes, const Side& side, std::int32_t a) {
+void TreeGrids::add_spans(const Forest& forest, const LeafBoxes& boxes, const Side& side,
+                          std::int32_t a) {
     const std::int32_t first = axis[a].first_interval, n = axis[a].n_intervals;
-    if (!forest.has_sets[side.feature]) {  // intervals stand in order, and a leaf's range holds each whole or not at all
+    if (!forest.has_sets[side.feature]) {  // intervals stand in order, and a leaf's range holds
+                                           // each whole or not at all
         const auto low = interval_low.begin() + first, high = interval_high.begin() + first;
-        const auto from = std::lower_bound(low, low + n, side.low) - low, end = std::upper_bound(high, high + n, side.high) - high;
-        if (from < end) span.push_back({a, static_cast<std::int32_t>(from), static_cast<std::int32_t>(end) - 1});
+        const auto from = std::lower_bound(low, low + n, side.low) - low,
+                   end = std::upper_bound(high, high + n, side.high) - high;
+        if (from < end)
+            span.push_back(
+                {a, static_cast<std::int32_t>(from), static_cast<std::int32_t>(end) - 1});
         return;
     }
-    const auto has = [&](std::int32_t j) { return boxes.set_has(side.set(), class_cell[interval_low[first + j]]); };
+    const auto has = [&](std::int32_t j) {
+        return boxes.set_has(side.set(), class_cell[interval_low[first + j]]);
+    };
     for (std::int32_t j = 0; j < n; ++j) {
         if (!has(j)) continue;
         std::int32_t end = j;
@@ -87,8 +100,13 @@ void TreeGrids::add_spans(const Forest& forest, const LeafBoxes& boxes, const Si
 }
 
 Price::Price(const Forest& forest, const LeafBoxes& boxes, const TreeGrids& grids)
-    : forest_(forest), boxes_(boxes), grids_(grids), share_(grids.interval_low.size()),
-      axis_min_(grids.axis.size()), paid_(forest.n_leaves()), is_open_(forest.n_leaves()) {}
+    : forest_(forest),
+      boxes_(boxes),
+      grids_(grids),
+      share_(grids.interval_low.size()),
+      axis_min_(grids.axis.size()),
+      paid_(forest.n_leaves()),
+      is_open_(forest.n_leaves()) {}
 
 template <class Visit>
 void Price::for_interval(const TreeGrids::Axis& axis, std::int32_t j, const Visit& visit) const {
@@ -122,10 +140,12 @@ void Price::refresh_axis(std::int32_t a) {
     axis_min_[a] = smallest;
 }
 
-// paid_ of a tree's leaves: every axis pays its least share, a leaf's own axes what its intervals allow.
+// paid_ of a tree's leaves: every axis pays its least share, a leaf's own axes what its intervals
+// allow.
 void Price::refresh_tree(std::int32_t tree) {
     double everywhere = 0.0;
-    for (std::int32_t a = grids_.axis_start[tree]; a < grids_.axis_start[tree + 1]; ++a) everywhere += axis_min_[a];
+    for (std::int32_t a = grids_.axis_start[tree]; a < grids_.axis_start[tree + 1]; ++a)
+        everywhere += axis_min_[a];
     const std::int32_t root = forest_.tree_start[tree];
     for (std::int32_t leaf = forest_.first_leaf[root]; leaf < forest_.end_leaf[root]; ++leaf) {
         if (!is_open_[leaf]) continue;
@@ -135,7 +155,8 @@ void Price::refresh_tree(std::int32_t tree) {
             const double* share = share_.data() + grids_.axis[a].first_interval;
             double best = kInfinity;
             for (; i < grids_.span_start[leaf + 1] && grids_.span[i].axis == a; ++i)
-                for (std::int32_t j = grids_.span[i].low; j <= grids_.span[i].high; ++j) best = std::min(best, share[j]);
+                for (std::int32_t j = grids_.span[i].low; j <= grids_.span[i].high; ++j)
+                    best = std::min(best, share[j]);
             if (state_->is_active[a]) sum += best - axis_min_[a];
         }
         paid_[leaf] = sum;
@@ -169,7 +190,8 @@ void Price::sweep(std::int32_t f, const std::vector<double>& cost) {
         best_outside(a);
         for (std::int32_t j = 0; j < axis.n_intervals; ++j) {
             outside[j] = best_[j] == kInfinity ? 0.0 : best_[j];
-            for_interval(axis, axis.first_interval + j, [&](std::int32_t c) { mean[c] += outside[j]; });
+            for_interval(axis, axis.first_interval + j,
+                         [&](std::int32_t c) { mean[c] += outside[j]; });
         }
     }
     for_cells(forest_, *box_, f, [&](std::int32_t c) { mean[c] /= n_active; });
@@ -194,12 +216,14 @@ void Price::best_outside(std::int32_t a) {
         std::int32_t end = begin;
         double own = begin == last ? axis_min_[a] : kInfinity;
         for (; end < last && grids_.span[end].axis == a; ++end)
-            for (std::int32_t j = grids_.span[end].low; j <= grids_.span[end].high; ++j) own = std::min(own, share[j]);
+            for (std::int32_t j = grids_.span[end].low; j <= grids_.span[end].high; ++j)
+                own = std::min(own, share[j]);
         const double rest = paid_[leaf] - own - state_->lambda * test_->weight[leaf];
         if (begin == last)
             for (double& best : best_) best = std::min(best, rest);
         for (std::int32_t i = begin; i < end; ++i)
-            for (std::int32_t j = grids_.span[i].low; j <= grids_.span[i].high; ++j) best_[j] = std::min(best_[j], rest);
+            for (std::int32_t j = grids_.span[i].low; j <= grids_.span[i].high; ++j)
+                best_[j] = std::min(best_[j], rest);
     }
 }
 
@@ -215,7 +239,8 @@ void Price::start(const std::vector<double>& cost) {
         for (std::int32_t a : grids_.axes_of[f]) {
             const auto& axis = grids_.axis[a];
             std::int32_t n_met = 0;  // intervals with a cell in the box
-            for (std::int32_t j = axis.first_interval; j < axis.first_interval + axis.n_intervals && n_met < 2; ++j) {
+            for (std::int32_t j = axis.first_interval;
+                 j < axis.first_interval + axis.n_intervals && n_met < 2; ++j) {
                 bool is_met = false;
                 for_interval(axis, j, [&](std::int32_t) { is_met = true; });
                 n_met += is_met;
@@ -225,7 +250,8 @@ void Price::start(const std::vector<double>& cost) {
         }
         const std::int32_t base = choices_->at(f, 0);
         if (n_active > 0)
-            for_cells(forest_, *box_, f, [&](std::int32_t c) { state.mean[base + c] = cost[base + c] / n_active; });
+            for_cells(forest_, *box_, f,
+                      [&](std::int32_t c) { state.mean[base + c] = cost[base + c] / n_active; });
     }
 }
 
@@ -247,8 +273,9 @@ void Price::search_price(double from, double to, int steps) {
     if (std::max(f1, f2) > total(state_->lambda)) state_->lambda = std::exp(f1 > f2 ? x1 : x2);
 }
 
-double Price::bound(const Choices& choices, const std::vector<double>& cost, const Box& box, const ScoreTest& test,
-                    double limit, int sweeps, State& state, const std::function<bool()>& is_late) {
+double Price::bound(const Choices& choices, const std::vector<double>& cost, const Box& box,
+                    const ScoreTest& test, double limit, int sweeps, State& state,
+                    const std::function<bool()>& is_late) {
     choices_ = &choices;
     test_ = &test;
     box_ = &box;
@@ -260,23 +287,28 @@ double Price::bound(const Choices& choices, const std::vector<double>& cost, con
     for (std::int32_t f = 0; f < d; ++f) {
         if (choices.home[f] == kMissing) continue;
         const auto& axes = grids_.axes_of[f];
-        if (std::none_of(axes.begin(), axes.end(), [&](std::int32_t a) { return state.is_active[a]; }))
-            free_cost_ += cost[choices.at(f, forest_.has_sets[f] ? choices.closest(f, box)
-                                                                 : std::clamp(choices.home[f], box.low[f], box.high[f]))];
+        if (std::none_of(axes.begin(), axes.end(),
+                         [&](std::int32_t a) { return state.is_active[a]; }))
+            free_cost_ += cost[choices.at(
+                f, forest_.has_sets[f] ? choices.closest(f, box)
+                                       : std::clamp(choices.home[f], box.low[f], box.high[f]))];
     }
     for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf)
         is_open_[leaf] = choices.is_reachable(boxes_, leaf, box);
-    for (std::int32_t a = 0; a < static_cast<std::int32_t>(grids_.axis.size()); ++a) refresh_axis(a);
+    for (std::int32_t a = 0; a < static_cast<std::int32_t>(grids_.axis.size()); ++a)
+        refresh_axis(a);
     for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) refresh_tree(tree);
     if (is_new) {
         double size = 0.0, weight = 0.0;
         for (std::int32_t f = 0; f < d; ++f)
             if (choices.home[f] != kMissing)
-                for_cells(forest_, box, f, [&](std::int32_t c) { size = std::max(size, cost[choices.at(f, c)]); });
-        for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf) weight = std::max(weight, std::abs(test.weight[leaf]));
+                for_cells(forest_, box, f,
+                          [&](std::int32_t c) { size = std::max(size, cost[choices.at(f, c)]); });
+        for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf)
+            weight = std::max(weight, std::abs(test.weight[leaf]));
         if (!(size > 0.0) || !(weight > 0.0) || !std::isfinite(size)) return 0.0;
         state.lambda = size / weight;
-        search_price(state.lambda * 1e-4, state.lambda * 1e2, 25);
+        search_price(state.lambda * kLeastPrice, state.lambda * kMostPrice, kPriceSteps);
     }
     double best = total(state.lambda);
     for (int i = 0; i < sweeps && best < limit && !is_late(); ++i) {
@@ -295,7 +327,8 @@ double Price::bound(const Choices& choices, const std::vector<double>& cost, con
 void Price::export_to(ScoreTest& test) const {
     test.weight.resize(forest_.n_leaves());
     for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf)
-        test.weight[leaf] = is_open_[leaf] ? state_->lambda * test_->weight[leaf] - paid_[leaf] : -kInfinity;
+        test.weight[leaf] =
+            is_open_[leaf] ? state_->lambda * test_->weight[leaf] - paid_[leaf] : -kInfinity;
     test.sort(forest_);
 }
 

@@ -8,18 +8,26 @@ namespace treefocus {
 
 namespace {
 
-constexpr double kPivot = 1e-11;      // smaller entries are taken for zero
-constexpr double kBroken = 1e-12;     // how far outside its bounds, relatively, a variable counts as broken
-constexpr int kStepsPerRow = 40;      // more than this is cycling
+constexpr double kPivot = 1e-11;  // smaller entries are taken for zero
+constexpr double kBroken =
+    1e-12;  // how far outside its bounds, relatively, a variable counts as broken
+constexpr int kStepsPerRow = 40;  // more than this is cycling
 
 // Columns 0..n_columns-1 are the program's, then one slack a row.
 class Simplex {
 public:
     explicit Simplex(const Program& program)
-        : n_(program.n_rows), m_(program.n_columns + program.n_rows), table_(n_ * m_, 0.0), reduced_(m_, 0.0),
-          upper_(m_, std::numeric_limits<double>::infinity()), at_upper_(m_, 0), basis_(n_), beta_(program.right) {
+        : n_(program.n_rows),
+          m_(program.n_columns + program.n_rows),
+          table_(n_ * m_, 0.0),
+          reduced_(m_, 0.0),
+          upper_(m_, std::numeric_limits<double>::infinity()),
+          at_upper_(m_, 0),
+          basis_(n_),
+          beta_(program.right) {
         for (std::size_t i = 0; i < n_; ++i) {
-            for (std::size_t j = 0; j < program.n_columns; ++j) at(i, j) = program.matrix[i * program.n_columns + j];
+            for (std::size_t j = 0; j < program.n_columns; ++j)
+                at(i, j) = program.matrix[i * program.n_columns + j];
             at(i, program.n_columns + i) = 1.0;
             basis_[i] = program.n_columns + i;
         }
@@ -39,15 +47,20 @@ public:
             const std::size_t column = entering(row, is_low);
             if (column == m_) {
                 solution.verdict = Verdict::impossible;
-                for (std::size_t j = 0; j < n_; ++j) solution.prices.push_back(std::max((is_low ? 1.0 : -1.0) * at(row, n_columns + j), 0.0));
+                for (std::size_t j = 0; j < n_; ++j)
+                    solution.prices.push_back(
+                        std::max((is_low ? 1.0 : -1.0) * at(row, n_columns + j), 0.0));
                 return solution;
             }
             pivot(row, column, is_low);
         }
-        for (std::size_t j = 0; j < n_columns; ++j) solution.values.push_back(at_upper_[j] ? upper_[j] : 0.0);
+        for (std::size_t j = 0; j < n_columns; ++j)
+            solution.values.push_back(at_upper_[j] ? upper_[j] : 0.0);
         for (std::size_t i = 0; i < n_; ++i)
-            if (basis_[i] < n_columns) solution.values[basis_[i]] = std::clamp(beta_[i], 0.0, upper_[basis_[i]]);
-        for (std::size_t i = 0; i < n_; ++i) solution.prices.push_back(std::max(reduced_[n_columns + i], 0.0));
+            if (basis_[i] < n_columns)
+                solution.values[basis_[i]] = std::clamp(beta_[i], 0.0, upper_[basis_[i]]);
+        for (std::size_t i = 0; i < n_; ++i)
+            solution.prices.push_back(std::max(reduced_[n_columns + i], 0.0));
         return solution;
     }
 
@@ -68,7 +81,8 @@ private:
         std::size_t best = m_;
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t j = 0; j < m_; ++j) {
-            if (std::find(basis_.begin(), basis_.end(), j) != basis_.end() || upper_[j] == 0.0) continue;
+            if (std::find(basis_.begin(), basis_.end(), j) != basis_.end() || upper_[j] == 0.0)
+                continue;
             const double entry = at(row, j) * (is_low ? 1.0 : -1.0) * (at_upper_[j] ? -1.0 : 1.0);
             if (entry >= -kPivot) continue;
             const double ratio = std::abs(reduced_[j] / entry);
@@ -106,6 +120,8 @@ private:
 
 }  // namespace
 
-Solution solve(const Program& program) { return Simplex(program).run(program.n_columns); }
+Solution solve(const Program& program) {
+    return Simplex(program).run(program.n_columns);
+}
 
 }  // namespace treefocus

@@ -9,8 +9,10 @@ namespace treefocus {
 
 namespace {
 
-// sum of a_i b_i - bound as if computed in twice the precision: rows of large numbers leave small differences.
-double exact_sum(const std::vector<double>& a, const std::vector<std::int32_t>& at, const double* b, double bound) {
+// sum of a_i b_i - bound as if computed in twice the precision: rows of large numbers leave small
+// differences.
+double exact_sum(const std::vector<double>& a, const std::vector<std::int32_t>& at, const double* b,
+                 double bound) {
     double sum = -bound, error = 0.0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double value = b[at[i]], term = a[i] * value, next = sum + term, part = next - sum;
@@ -34,7 +36,8 @@ void RoundedCost::load_row(const Choices& choices, const Batch& batch, std::int6
     own_excess_.clear();
     if (!batch.rules) return;
     for (const Rules::Linear& rule : batch.rules->linear) {
-        const bool asks = std::all_of(rule.features.begin(), rule.features.end(), [&](std::int32_t f) { return choices.home[f] != kMissing; });
+        const bool asks = std::all_of(rule.features.begin(), rule.features.end(),
+                                      [&](std::int32_t f) { return choices.home[f] != kMissing; });
         if (!asks) continue;  // something is missing
         rules_.push_back(&rule);
         own_excess_.push_back(exact_sum(rule.coefficient, rule.features, x_, rule.bound));
@@ -51,7 +54,8 @@ bool RoundedCost::set_ends(const Box& box, std::int32_t f) {
 double RoundedCost::excess(const Rules::Linear& rule, const std::vector<double>& values) const {
     const std::size_t number = std::find(rules_.begin(), rules_.end(), &rule) - rules_.begin();
     double sum = own_excess_[number];
-    for (std::size_t i = 0; i < rule.features.size(); ++i) sum += rule.coefficient[i] * (values[rule.features[i]] - x_[rule.features[i]]);
+    for (std::size_t i = 0; i < rule.features.size(); ++i)
+        sum += rule.coefficient[i] * (values[rule.features[i]] - x_[rule.features[i]]);
     return sum;
 }
 
@@ -74,17 +78,22 @@ double RoundedCost::pull_of(std::int32_t f) const {
     return pull;
 }
 
-// To the next value in the direction that the rules pull away from, or to the nearest where none pulls.
+// To the next value in the direction that the rules pull away from, or to the nearest where none
+// pulls.
 void RoundedCost::round(std::int32_t f, double pull) {
     const Grain grain = batch_->grain_of(f);
-    if (grain.kind == 0 || (relaxed_[f] == x_[f] && choices_->may_stay[f])) return;
+    if (grain.kind == Kind::any || (relaxed_[f] == x_[f] && choices_->may_stay[f])) return;
     constexpr double kNudge = 1e-12;  // a value that is on the grain but for rounding stays there
-    const double value = relaxed_[f], nudged = value + (pull > 0.0 ? kNudge : -kNudge) * std::abs(value);
-    const double rounded = pull == 0.0 ? snap(value, grain) : pull > 0.0 ? grain.down(nudged) : grain.up(nudged);
+    const double value = relaxed_[f],
+                 nudged = value + (pull > 0.0 ? kNudge : -kNudge) * std::abs(value);
+    const double rounded = pull == 0.0  ? snap(value, grain)
+                           : pull > 0.0 ? grain.down(nudged)
+                                        : grain.up(nudged);
     point_[f] = std::clamp(rounded, low_[f], high_[f]);
     // The row's own value counts, wherever it is.
     const bool is_own_closer = pull == 0.0 && std::abs(value - x_[f]) < std::abs(value - point_[f]);
-    if (is_own_closer && choices_->may_stay[f] && x_[f] >= low_[f] && x_[f] <= high_[f]) point_[f] = x_[f];
+    if (is_own_closer && choices_->may_stay[f] && x_[f] >= low_[f] && x_[f] <= high_[f])
+        point_[f] = x_[f];
 }
 
 // Moves values, cheapest first, until every rule holds, as far as that goes.
@@ -98,12 +107,16 @@ void RoundedCost::repair(const std::vector<double>& dearness, bool is_rounded) {
             is_done = false;
             std::vector<std::size_t> order(rule->features.size());
             std::iota(order.begin(), order.end(), 0);
-            const auto price = [&](std::size_t i) { return dearness[rule->features[i]] / std::abs(rule->coefficient[i]); };
-            std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return price(a) < price(b); });
+            const auto price = [&](std::size_t i) {
+                return dearness[rule->features[i]] / std::abs(rule->coefficient[i]);
+            };
+            std::sort(order.begin(), order.end(),
+                      [&](std::size_t a, std::size_t b) { return price(a) < price(b); });
             for (const std::size_t i : order) {
                 const std::int32_t f = rule->features[i];
-                if (is_rounded && batch_->grain[f] != 0) continue;
-                const double target = std::clamp(point_[f] - over / rule->coefficient[i], low_[f], high_[f]);
+                if (is_rounded && batch_->kind_of(f) != Kind::any) continue;
+                const double target =
+                    std::clamp(point_[f] - over / rule->coefficient[i], low_[f], high_[f]);
                 over += rule->coefficient[i] * (target - point_[f]);
                 point_[f] = target;
                 if (over <= 0.0) break;
@@ -113,9 +126,11 @@ void RoundedCost::repair(const std::vector<double>& dearness, bool is_rounded) {
     }
 }
 
-Verdict RoundedCost::meet_rules(const std::vector<double>& dearness, std::vector<double>& values, std::vector<double>& prices) const {
+Verdict RoundedCost::meet_rules(const std::vector<double>& dearness, std::vector<double>& values,
+                                std::vector<double>& prices) const {
     const std::size_t d = codes.size(), k = rules_.size();
-    std::vector<std::size_t> columns;                // two a feature: up and down from the value that is closest to the row's
+    std::vector<std::size_t>
+        columns;  // two a feature: up and down from the value that is closest to the row's
     for (std::size_t f = 0; f < d; ++f)
         if (is_free_[f]) columns.push_back(f);
     std::vector<double> home = x_values();
@@ -125,7 +140,8 @@ Verdict RoundedCost::meet_rules(const std::vector<double>& dearness, std::vector
     for (std::size_t j = 0; j < k; ++j) {
         program.right.push_back(-excess(*rules_[j], home));
         for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
-            const std::size_t place = std::find(columns.begin(), columns.end(), rules_[j]->features[i]) - columns.begin();
+            const std::size_t place =
+                std::find(columns.begin(), columns.end(), rules_[j]->features[i]) - columns.begin();
             const double unit = rules_[j]->coefficient[i] * batch_->scale[rules_[j]->features[i]];
             program.matrix[j * program.n_columns + 2 * place] = unit;
             program.matrix[j * program.n_columns + 2 * place + 1] = -unit;
@@ -134,16 +150,20 @@ Verdict RoundedCost::meet_rules(const std::vector<double>& dearness, std::vector
     for (const std::size_t f : columns) {
         const double scale = batch_->scale[f];
         program.cost.insert(program.cost.end(), {dearness[f] * scale, dearness[f] * scale});
-        program.upper.insert(program.upper.end(), {(high_[f] - home[f]) / scale, (home[f] - low_[f]) / scale});
+        program.upper.insert(program.upper.end(),
+                             {(high_[f] - home[f]) / scale, (home[f] - low_[f]) / scale});
     }
     const Solution solution = solve(program);
     prices = solution.prices;
-    if (solution.verdict == Verdict::impossible) return is_impossible(prices) ? Verdict::impossible : Verdict::open;
+    if (solution.verdict == Verdict::impossible)
+        return is_impossible(prices) ? Verdict::impossible : Verdict::open;
     if (solution.verdict == Verdict::open) return Verdict::open;
     values = home;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::size_t f = columns[i];
-        values[f] = std::clamp(home[f] + (solution.values[2 * i] - solution.values[2 * i + 1]) * batch_->scale[f], low_[f], high_[f]);
+        values[f] = std::clamp(
+            home[f] + (solution.values[2 * i] - solution.values[2 * i + 1]) * batch_->scale[f],
+            low_[f], high_[f]);
     }
     return Verdict::solved;
 }
@@ -158,19 +178,25 @@ bool RoundedCost::is_impossible(const std::vector<double>& weights) const {
         for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
             const std::int32_t f = rules_[j]->features[i];
             slope[f] += weights[j] * rules_[j]->coefficient[i];
-            const double farthest = std::max({std::abs(x_[f]), std::abs(low_[f]), std::abs(high_[f])});
-            size += weights[j] * std::abs(rules_[j]->coefficient[i]) * (std::isfinite(farthest) ? farthest : std::abs(x_[f]));
+            const double farthest =
+                std::max({std::abs(x_[f]), std::abs(low_[f]), std::abs(high_[f])});
+            size += weights[j] * std::abs(rules_[j]->coefficient[i]) *
+                    (std::isfinite(farthest) ? farthest : std::abs(x_[f]));
         }
     }
     for (std::size_t f = 0; f < codes.size(); ++f)
-        if (is_free_[f] && slope[f] != 0.0) least += slope[f] * ((slope[f] > 0.0 ? low_[f] : high_[f]) - x_[f]);
+        if (is_free_[f] && slope[f] != 0.0)
+            least += slope[f] * ((slope[f] > 0.0 ? low_[f] : high_[f]) - x_[f]);
     return least > 4.0 * Rules::Linear::slack(size);
 }
 
-std::vector<double> RoundedCost::x_values() const { return {x_, x_ + codes.size()}; }
+std::vector<double> RoundedCost::x_values() const {
+    return {x_, x_ + codes.size()};
+}
 
-// Rounding can leave a sum a last bit above its bound, which a user's own check would see: one value is solved for again,
-// and moved by a few of its last bits, if there is room and the other rules stay as they are.
+// Rounding can leave a sum a last bit above its bound, which a user's own check would see: one
+// value is solved for again, and moved by a few of its last bits, if there is room and the other
+// rules stay as they are.
 void RoundedCost::nudge(const Rules::Linear& rule) {
     constexpr int kSteps = 4;
     const auto sum = [&](std::size_t without) {
@@ -179,16 +205,21 @@ void RoundedCost::nudge(const Rules::Linear& rule) {
             if (i != without) total += rule.coefficient[i] * point_[rule.features[i]];
         return total;
     };
-    const auto n_held = [&] { return std::count_if(rules_.begin(), rules_.end(), [&](const auto* one) { return one->holds(point_.data()); }); };
+    const auto n_held = [&] {
+        return std::count_if(rules_.begin(), rules_.end(),
+                             [&](const auto* one) { return one->holds(point_.data()); });
+    };
     const std::size_t none = rule.features.size();
     for (std::size_t i = 0; i < none && sum(none) > rule.bound; ++i) {
         const std::int32_t f = rule.features[i];
-        if (batch_->grain[f] != 0 || low_[f] == high_[f]) continue;
+        if (batch_->kind_of(f) != Kind::any || low_[f] == high_[f]) continue;
         const double before = point_[f];
         const auto held = n_held();
         point_[f] = std::clamp((rule.bound - sum(i)) / rule.coefficient[i], low_[f], high_[f]);
         for (int step = 0; step < kSteps && sum(none) > rule.bound; ++step)
-            point_[f] = std::clamp(std::nextafter(point_[f], rule.coefficient[i] > 0.0 ? -kInfinity : kInfinity), low_[f], high_[f]);
+            point_[f] = std::clamp(
+                std::nextafter(point_[f], rule.coefficient[i] > 0.0 ? -kInfinity : kInfinity),
+                low_[f], high_[f]);
         if (sum(none) > rule.bound || n_held() < held) point_[f] = before;
     }
 }
@@ -203,12 +234,15 @@ std::optional<Cut> RoundedCost::round_cut(const Box& box, bool anywhere) const {
     std::optional<Cut> best;
     double most = 0.0;
     for (std::int32_t f = 0; f < static_cast<std::int32_t>(codes.size()); ++f) {
-        if (!is_free_[f] || (batch_->grain[f] != kInteger && batch_->grain[f] != kListed)) continue;
+        if (!is_free_[f] ||
+            (batch_->kind_of(f) != Kind::integer && batch_->kind_of(f) != Kind::listed))
+            continue;
         const Ends hull = choices_->hull(f, box);
         if (!(hull.low < hull.high)) continue;
         const double gap = std::abs(relaxed_[f] - point_[f]) / batch_->scale[f];
         if (!(gap > most) && !(anywhere && !best)) continue;
-        const bool is_up = relaxed_[f] > point_[f] || (relaxed_[f] == point_[f] && hull.high > point_[f]);
+        const bool is_up =
+            relaxed_[f] > point_[f] || (relaxed_[f] == point_[f] && hull.high > point_[f]);
         double value = is_up ? choices_->after(f, point_[f]) : choices_->before(f, point_[f]);
         if (choices_->can_stay(f, box)) {
             if (is_up && x_[f] > point_[f]) value = std::min(value, x_[f]);

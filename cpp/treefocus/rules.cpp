@@ -27,7 +27,8 @@ bool RowRules::holds(const Rules::Together& rule, const double* values) const {
     return n == 0 || n == static_cast<std::ptrdiff_t>(rule.features.size());
 }
 
-bool RowRules::holds(const Rules::Implies& rule, const std::int32_t* codes, const double* values) const {
+bool RowRules::holds(const Rules::Implies& rule, const std::int32_t* codes,
+                     const double* values) const {
     const auto meets = [&](const Rules::Condition& condition) {
         return rules_.meets(condition, codes[condition.feature], values[condition.feature]);
     };
@@ -35,7 +36,9 @@ bool RowRules::holds(const Rules::Implies& rule, const std::int32_t* codes, cons
 }
 
 bool RowRules::hold(const std::int32_t* codes, const double* values) const {
-    const auto all = [](const auto& rules, const auto& holds) { return std::all_of(rules.begin(), rules.end(), holds); };
+    const auto all = [](const auto& rules, const auto& holds) {
+        return std::all_of(rules.begin(), rules.end(), holds);
+    };
     return all(rules_.at_most, [&](const auto& rule) { return holds(rule, values); }) &&
            all(rules_.together, [&](const auto& rule) { return holds(rule, values); }) &&
            all(rules_.implies, [&](const auto& rule) { return holds(rule, codes, values); }) &&

@@ -5,9 +5,10 @@
 //   Implies   if one feature meets a condition, another meets its own; a missing value meets none;
 //   Linear    sum of coefficient * value <= bound; of a missing value it asks nothing.
 //
-// They are about values, in the user's units, as the user would check them: not about cells, nor about what a model that
-// rounds its input makes of them. Polish and the descent ask only whether a point obeys (RowRules); what the exact search
-// does with them stands in narrow.hpp, and what Linear makes of the cost in linear.cpp.
+// They are about values, in the user's units, as the user would check them: not about cells, nor
+// about what a model that rounds its input makes of them. Polish and the descent ask only whether a
+// point obeys (RowRules); what the exact search does with them stands in narrow.hpp, and what
+// Linear makes of the cost in linear.cpp.
 #pragma once
 
 #include <vector>
@@ -24,10 +25,10 @@ struct Rules {
     struct Together {
         std::vector<std::int32_t> features;
     };
-    struct Condition {                               // of one feature: a number from low to high, or a category of a set
+    struct Condition {  // of one feature: a number from low to high, or a category of a set
         std::int32_t feature;
         double low, high;
-        std::int32_t set;                            // -1, or a number into `sets`
+        std::int32_t set;  // -1, or a number into `sets`
         bool is_number() const { return set < 0; }
     };
     struct Implies {
@@ -38,18 +39,22 @@ struct Rules {
         std::vector<double> coefficient;
         double bound;
         bool holds(const double* values) const;
-        // How far above the bound a sum may come out by rounding: two units in the last place of its largest term.
-        static double slack(double largest) { return 2.0 * std::numeric_limits<double>::epsilon() * largest; }
+        // How far above the bound a sum may come out by rounding: two units in the last place of
+        // its largest term.
+        static double slack(double largest) {
+            return 2.0 * std::numeric_limits<double>::epsilon() * largest;
+        }
     };
     std::vector<AtMost> at_most;
     std::vector<Together> together;
     std::vector<Implies> implies;
     std::vector<Linear> linear;
-    std::vector<std::vector<std::uint8_t>> sets;     // per set: by category, whether it is in
+    std::vector<std::vector<std::uint8_t>> sets;  // per set: by category, whether it is in
 
     bool meets(const Condition& condition, std::int32_t code, double value) const {
         if (std::isnan(value)) return false;
-        return condition.is_number() ? value >= condition.low && value <= condition.high : sets[condition.set][code] != 0;
+        return condition.is_number() ? value >= condition.low && value <= condition.high
+                                     : sets[condition.set][code] != 0;
     }
 };
 

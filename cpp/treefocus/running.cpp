@@ -4,13 +4,20 @@ namespace treefocus {
 
 namespace {
 
-constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min(), kHighest = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min(),
+                       kHighest = std::numeric_limits<std::int32_t>::max();
 
 }  // namespace
 
-Running::Running(const ScoreTest& test, double need_, const LeafBoxes& boxes, const Choices& choices, const Box& box)
-    : need(need_), test_(&test), boxes_(&boxes), choices_(&choices), position_(choices.forest.n_trees()),
-      low_(boxes.slot_tree.size(), kLowest), high_(boxes.slot_tree.size(), kHighest) {
+Running::Running(const ScoreTest& test, double need_, const LeafBoxes& boxes,
+                 const Choices& choices, const Box& box)
+    : need(need_),
+      test_(&test),
+      boxes_(&boxes),
+      choices_(&choices),
+      position_(choices.forest.n_trees()),
+      low_(boxes.slot_tree.size(), kLowest),
+      high_(boxes.slot_tree.size(), kHighest) {
     const Forest& forest = choices.forest;
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
         std::int32_t at = forest.first_leaf[forest.tree_start[tree]];
@@ -30,7 +37,9 @@ void Running::move_down(std::int32_t tree, const Box& box) {
     total += test_->weight[wish(tree)] - before;
 }
 
-void Running::put_back(std::int32_t tree, std::int32_t position) { place(tree, position); }
+void Running::put_back(std::int32_t tree, std::int32_t position) {
+    place(tree, position);
+}
 
 void Running::place(std::int32_t tree, std::int32_t position) {
     const std::int32_t old = wish(tree);

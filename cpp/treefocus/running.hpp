@@ -1,8 +1,9 @@
-// A score test while a box shrinks: every tree's best leaf that the box still reaches, its wish, and their sum.
+// A score test while a box shrinks: every tree's best leaf that the box still reaches, its wish,
+// and their sum.
 //
-// Leaves stand sorted and boxes only shrink, so a pointer per tree moves down its list. The range that a wish asks of a
-// feature stands in a slot, the slots of a feature side by side: a feature that shrinks finds the wishes it takes away by
-// comparing two numbers each.
+// Leaves stand sorted and boxes only shrink, so a pointer per tree moves down its list. The range
+// that a wish asks of a feature stands in a slot, the slots of a feature side by side: a feature
+// that shrinks finds the wishes it takes away by comparing two numbers each.
 #pragma once
 
 #include <vector>
@@ -15,43 +16,51 @@ namespace treefocus {
 class Running {
 public:
     Running() = default;
-    Running(const ScoreTest& test, double need, const LeafBoxes& boxes, const Choices& choices, const Box& box);
+    Running(const ScoreTest& test, double need, const LeafBoxes& boxes, const Choices& choices,
+            const Box& box);
 
     double need = 0.0, total = 0.0;
     const ScoreTest& test() const { return *test_; }
     std::int32_t wish(std::int32_t tree) const { return test_->order[position_[tree]]; }
     std::int32_t n_trees() const { return static_cast<std::int32_t>(position_.size()); }
 
-    // After feature f of the box has shrunk; note(tree, position) tells where a pointer stood before.
+    // After feature f of the box has shrunk; note(tree, position) tells where a pointer stood
+    // before.
     template <class Note>
     void follow(std::int32_t f, const Box& box, const Note& note) {
         for_slots_beyond(f, box.low[f], box.high[f], [&](std::int32_t slot) {
             const std::int32_t tree = boxes_->slot_tree[slot], before = position_[tree];
-            if (low_[slot] >= kSet && choices_->is_reachable(*boxes_, wish(tree), box)) return;  // the box meets the set
+            if (low_[slot] >= kSet && choices_->is_reachable(*boxes_, wish(tree), box))
+                return;  // the box meets the set
             note(tree, before);
             move_down(tree, box);
         });
     }
     void put_back(std::int32_t tree, std::int32_t position);
 
-    // Calls visit(slot, low, high) for the slots of a feature whose range does not hold the code; any slot of a set.
+    // Calls visit(slot, low, high) for the slots of a feature whose range does not hold the code;
+    // any slot of a set.
     template <class Visit>
     void for_wishes_elsewhere(std::int32_t f, std::int32_t code, const Visit& visit) const {
-        for_slots_beyond(f, code, code, [&](std::int32_t slot) { visit(boxes_->slot_tree[slot], low_[slot], high_[slot]); });
+        for_slots_beyond(f, code, code, [&](std::int32_t slot) {
+            visit(boxes_->slot_tree[slot], low_[slot], high_[slot]);
+        });
     }
 
 private:
-    // The slots of a feature whose range misses low..high. Most do not, so they are looked at in blocks.
+    // The slots of a feature whose range misses low..high. Most do not, so they are looked at in
+    // blocks.
     template <class Visit>
-    void for_slots_beyond(std::int32_t f, std::int32_t low, std::int32_t high, const Visit& visit) const {
+    void for_slots_beyond(std::int32_t f, std::int32_t low, std::int32_t high,
+                          const Visit& visit) const {
         constexpr std::int32_t kBlock = 16;
         const std::int32_t end = boxes_->slot_start[f + 1];
         for (std::int32_t first = boxes_->slot_start[f]; first < end; first += kBlock) {
             std::int32_t any = 0;
             if (first + kBlock <= end)
-                for (std::int32_t i = 0; i < kBlock; ++i) any |= (low_[first + i] > high) | (high_[first + i] < low);
-            else
-                any = 1;
+                for (std::int32_t i = 0; i < kBlock; ++i)
+                    any |= (low_[first + i] > high) | (high_[first + i] < low);
+            else any = 1;
             if (!any) continue;
             for (std::int32_t slot = first; slot < std::min(first + kBlock, end); ++slot)
                 if (low_[slot] > high || high_[slot] < low) visit(slot);
@@ -63,8 +72,9 @@ private:
     const ScoreTest* test_ = nullptr;
     const LeafBoxes* boxes_ = nullptr;
     const Choices* choices_ = nullptr;
-    std::vector<std::int32_t> position_;      // (n_trees,) into test.order
-    std::vector<std::int32_t> low_, high_;    // (n_slots,) what the wish asks of the feature; everything if nothing
+    std::vector<std::int32_t> position_;  // (n_trees,) into test.order
+    std::vector<std::int32_t> low_,
+        high_;  // (n_slots,) what the wish asks of the feature; everything if nothing
 };
 
 }  // namespace treefocus

@@ -1,10 +1,12 @@
 // The soft forest, kLanes rows at a time.
 //
-// The activation of a node needs sig(sigma (theta - z_f)) = 1 / (1 + exp(sigma (z_f - theta))). There is one such
-// number per unique (feature, threshold), not per node (a "slot"), and the exponential factors:
+// The activation of a node needs sig(sigma (theta - z_f)) = 1 / (1 + exp(sigma (z_f - theta))).
+// There is one such number per unique (feature, threshold), not per node (a "slot"), and the
+// exponential factors:
 //   exp(sigma (z_f - theta)) = exp(sigma (z_f - c_f)) / exp(sigma (theta - c_f)),
 // so a row costs one exponential per feature and one division per threshold.
-// A tree then takes one pass up (the soft value of every subtree) and one pass down (the probability of reaching it):
+// A tree then takes one pass up (the soft value of every subtree) and one pass down (the
+// probability of reaching it):
 //   d score / d left-probability of a node = reach * (value of left - value of right).
 #include <algorithm>
 #include <cmath>
@@ -24,11 +26,12 @@ void activations(const double* growth, const double* pull, std::int32_t n, doubl
         for (int l = 0; l < kLanes; ++l) left[s * kLanes + l] = pull[s] / (pull[s] + growth[l]);
 }
 
-// value[node] = left * value of the left child + (1 - left) * value of the right child, from the leaves up.
+// value[node] = left * value of the left child + (1 - left) * value of the right child, from the
+// leaves up.
 TREEFOCUS_VECTORISED
 void values_up(const std::int32_t* feature, const std::int32_t* slot, const std::int32_t* right,
-               const std::int32_t* first_leaf, std::int32_t begin, std::int32_t end, const double* leaf,
-               const double* left, double* value) {
+               const std::int32_t* first_leaf, std::int32_t begin, std::int32_t end,
+               const double* leaf, const double* left, double* value) {
     for (std::int32_t node = end - 1; node >= begin; --node) {
         double* own = value + (node - begin) * kLanes;
         if (feature[node] < 0) {
@@ -43,11 +46,12 @@ void values_up(const std::int32_t* feature, const std::int32_t* slot, const std:
     }
 }
 
-// gradient[feature] -= reach * (value left - value right) * p (1 - p), from the root down (sigma comes later).
+// gradient[feature] -= reach * (value left - value right) * p (1 - p), from the root down (sigma
+// comes later).
 TREEFOCUS_VECTORISED
-void gradients_down(const std::int32_t* feature, const std::int32_t* slot, const std::int32_t* right,
-                    std::int32_t begin, std::int32_t end, const double* left, const double* value, double* reach,
-                    double* gradient) {
+void gradients_down(const std::int32_t* feature, const std::int32_t* slot,
+                    const std::int32_t* right, std::int32_t begin, std::int32_t end,
+                    const double* left, const double* value, double* reach, double* gradient) {
     for (int l = 0; l < kLanes; ++l) reach[l] = 1.0;
     for (std::int32_t node = begin; node < end; ++node) {
         if (feature[node] < 0) continue;
@@ -70,21 +74,27 @@ void gradients_down(const std::int32_t* feature, const std::int32_t* slot, const
 
 double SoftBlock::bytes(const Forest& forest) {
     const double columns = forest.n_outputs;
-    return forest.slot_split.size() * (8.0 + 8.0 * kLanes) + columns * 8.0 * (forest.n_leaves() + kLanes * forest.n_features);
+    return forest.slot_split.size() * (8.0 + 8.0 * kLanes) +
+           columns * 8.0 * (forest.n_leaves() + kLanes * forest.n_features);
 }
 
 SoftBlock::SoftBlock(const Forest& forest, const SoftForest& soft)
-    : z(static_cast<std::size_t>(forest.n_features) * kLanes), gradient(z.size()), forest_(forest), soft_(soft),
-      n_columns_(forest.n_outputs == 2 && soft.use_softmax ? 1 : forest.n_outputs), centre_(forest.n_features),
+    : z(static_cast<std::size_t>(forest.n_features) * kLanes),
+      gradient(z.size()),
+      forest_(forest),
+      soft_(soft),
+      n_columns_(forest.n_outputs == 2 && soft.use_softmax ? 1 : forest.n_outputs),
+      centre_(forest.n_features),
       is_wide_(forest.n_features) {
-    const std::int32_t n_leaves = forest.n_leaves(), n_slots = static_cast<std::int32_t>(forest.slot_split.size());
+    const std::int32_t n_leaves = forest.n_leaves(),
+                       n_slots = static_cast<std::int32_t>(forest.slot_split.size());
     column_.resize(static_cast<std::size_t>(n_columns_) * n_leaves);
     for (std::int32_t leaf = 0; leaf < n_leaves; ++leaf) {
         const double* value = soft.value + static_cast<std::size_t>(leaf) * forest.n_outputs;
         if (n_columns_ == forest.n_outputs)
-            for (std::int32_t k = 0; k < n_columns_; ++k) column_[static_cast<std::size_t>(k) * n_leaves + leaf] = value[k];
-        else
-            column_[leaf] = value[1] - value[0];
+            for (std::int32_t k = 0; k < n_columns_; ++k)
+                column_[static_cast<std::size_t>(k) * n_leaves + leaf] = value[k];
+        else column_[leaf] = value[1] - value[0];
     }
     std::int32_t largest = 0;
     for (std::int32_t tree = 0; tree < soft.n_trees; ++tree)
@@ -97,11 +107,15 @@ SoftBlock::SoftBlock(const Forest& forest, const SoftForest& soft)
     pull_.resize(n_slots);
     for (std::int32_t f = 0; f < forest.n_features; ++f) {
         if (forest.start[f] == forest.start[f + 1] || forest.has_sets[f]) continue;
-        const double first = soft.threshold[forest.start[f]], last = soft.threshold[forest.start[f + 1] - 1];
+        const double first = soft.threshold[forest.start[f]],
+                     last = soft.threshold[forest.start[f + 1] - 1];
         centre_[f] = 0.5 * (first + last);
         is_wide_[f] = !(soft.sigma * (last - first) < 600.0);
         for (std::int32_t s = forest.slot_start[f]; s < forest.slot_start[f + 1]; ++s)
-            pull_[s] = is_wide_[f] ? 1.0 : std::exp(soft.sigma * (soft.threshold[forest.slot_split[s]] - centre_[f]));
+            pull_[s] =
+                is_wide_[f]
+                    ? 1.0
+                    : std::exp(soft.sigma * (soft.threshold[forest.slot_split[s]] - centre_[f]));
     }
 }
 
@@ -110,11 +124,15 @@ void SoftBlock::activate() {
         const std::int32_t a = forest_.slot_start[f], b = forest_.slot_start[f + 1];
         const double* own = &z[f * kLanes];
         if (forest_.has_sets[f]) {  // routed as the model routes it; 0 or 1 has no slope
-            const double *from = soft_.threshold + forest_.start[f], *to = soft_.threshold + forest_.start[f + 1];
+            const double *from = soft_.threshold + forest_.start[f],
+                         *to = soft_.threshold + forest_.start[f + 1];
             for (int l = 0; l < kLanes; ++l) {
-                const std::int32_t code = std::isnan(own[l]) ? forest_.n_codes(f) - 1
-                                                             : static_cast<std::int32_t>(std::lower_bound(from, to, own[l]) - from);
-                for (std::int32_t s = a; s < b; ++s) left_[s * kLanes + l] = forest_.set_has(forest_.slot_split[s], code);
+                const std::int32_t code =
+                    std::isnan(own[l])
+                        ? forest_.n_codes(f) - 1
+                        : static_cast<std::int32_t>(std::lower_bound(from, to, own[l]) - from);
+                for (std::int32_t s = a; s < b; ++s)
+                    left_[s * kLanes + l] = forest_.set_has(forest_.slot_split[s], code);
             }
             continue;
         }
@@ -122,11 +140,13 @@ void SoftBlock::activate() {
             for (std::int32_t s = a; s < b; ++s)
                 for (int l = 0; l < kLanes; ++l)
                     left_[s * kLanes + l] =
-                        1.0 / (1.0 + std::exp(soft_.sigma * (own[l] - soft_.threshold[forest_.slot_split[s]])));
+                        1.0 / (1.0 + std::exp(soft_.sigma *
+                                              (own[l] - soft_.threshold[forest_.slot_split[s]])));
         } else {
             Lane growth;
             for (int l = 0; l < kLanes; ++l)
-                growth[l] = std::exp(std::clamp(soft_.sigma * (own[l] - centre_[f]), -690.0, 690.0));
+                growth[l] =
+                    std::exp(std::clamp(soft_.sigma * (own[l] - centre_[f]), -690.0, 690.0));
             activations(growth, pull_.data() + a, b - a, left_.data() + a * kLanes);
         }
         for (int l = 0; l < kLanes; ++l)
@@ -148,7 +168,8 @@ double SoftBlock::slopes(int lane, double* slope) const {
     double p;
     if (soft_.use_softmax) {
         double top = -INFINITY, sum = 0.0;
-        for (std::int32_t k = 0; k < n_columns_; ++k) top = std::max(top, score_[k * kLanes + lane]);
+        for (std::int32_t k = 0; k < n_columns_; ++k)
+            top = std::max(top, score_[k * kLanes + lane]);
         for (std::int32_t k = 0; k < n_columns_; ++k)
             sum += slope[k] = std::exp(soft_.tau * (score_[k * kLanes + lane] - top));
         p = slope[y] / sum;
@@ -170,41 +191,49 @@ void SoftBlock::run() {
     for (std::int32_t k = 0; k < n_columns_; ++k)
         for (std::int32_t tree = 0; tree < soft_.n_trees; ++tree) {
             const std::int32_t begin = forest_.tree_start[tree], end = forest_.tree_start[tree + 1];
-            values_up(forest_.feature.data(), forest_.slot.data(), forest_.right.data(), forest_.first_leaf.data(), begin,
-                      end, column_.data() + static_cast<std::size_t>(k) * forest_.n_leaves(), left_.data(), value_.data());
+            values_up(forest_.feature.data(), forest_.slot.data(), forest_.right.data(),
+                      forest_.first_leaf.data(), begin, end,
+                      column_.data() + static_cast<std::size_t>(k) * forest_.n_leaves(),
+                      left_.data(), value_.data());
             for (int l = 0; l < kLanes; ++l) score_[k * kLanes + l] += value_[l];
-            gradients_down(forest_.feature.data(), forest_.slot.data(), forest_.right.data(), begin, end, left_.data(),
-                           value_.data(), reach_.data(), part_.data() + k * size);
+            gradients_down(forest_.feature.data(), forest_.slot.data(), forest_.right.data(), begin,
+                           end, left_.data(), value_.data(), reach_.data(),
+                           part_.data() + k * size);
         }
     std::vector<double> slope(n_columns_);
     std::fill(gradient.begin(), gradient.end(), 0.0);
     for (int l = 0; l < kLanes; ++l) {
         loss[l] = slopes(l, slope.data());
         for (std::int32_t k = 0; k < n_columns_; ++k)
-            for (std::size_t i = l; i < size; i += kLanes) gradient[i] += soft_.sigma * slope[k] * part_[k * size + i];
+            for (std::size_t i = l; i < size; i += kLanes)
+                gradient[i] += soft_.sigma * slope[k] * part_[k * size + i];
     }
 }
 
-void soft_loss(const Forest& forest, const SoftForest& soft, const double* z, const std::int32_t* label,
-               const std::int8_t* sign, std::int64_t n, double* loss, double* gradient, int n_threads,
-               Control& control) {
+void soft_loss(const Forest& forest, const SoftForest& soft, const double* z,
+               const std::int32_t* label, const std::int8_t* sign, std::int64_t n, double* loss,
+               double* gradient, int n_threads, Control& control) {
     const std::int32_t d = forest.n_features;
-    parallel_for(n, 4 * kLanes, n_threads, control, [&](std::int64_t begin, std::int64_t end) {
-        SoftBlock block(forest, soft);
-        for (std::int64_t first = begin; first < end; first += kLanes) {
-            for (int l = 0; l < kLanes; ++l) {
-                const std::int64_t i = std::min(first + l, end - 1);
-                for (std::int32_t f = 0; f < d; ++f) block.z[f * kLanes + l] = z[i * d + f];
-                block.label[l] = label[i];
-                block.sign[l] = sign[i];
+    parallel_for(
+        n, 4 * kLanes, n_threads, control,
+        [&](std::int64_t begin, std::int64_t end) {
+            SoftBlock block(forest, soft);
+            for (std::int64_t first = begin; first < end; first += kLanes) {
+                for (int l = 0; l < kLanes; ++l) {
+                    const std::int64_t i = std::min(first + l, end - 1);
+                    for (std::int32_t f = 0; f < d; ++f) block.z[f * kLanes + l] = z[i * d + f];
+                    block.label[l] = label[i];
+                    block.sign[l] = sign[i];
+                }
+                block.run();
+                for (int l = 0; l < kLanes && first + l < end; ++l) {
+                    loss[first + l] = block.loss[l];
+                    for (std::int32_t f = 0; f < d; ++f)
+                        gradient[(first + l) * d + f] = block.gradient[f * kLanes + l];
+                }
             }
-            block.run();
-            for (int l = 0; l < kLanes && first + l < end; ++l) {
-                loss[first + l] = block.loss[l];
-                for (std::int32_t f = 0; f < d; ++f) gradient[(first + l) * d + f] = block.gradient[f * kLanes + l];
-            }
-        }
-    }, true);
+        },
+        true);
 }
 
 }  // namespace treefocus

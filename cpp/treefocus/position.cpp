@@ -1,0 +1,141 @@
+#include "treefocus/position.hpp"
+
+#include <algorithm>
+
+namespace treefocus {
+
+Position::Position(const Forest& forest_, const ExactShared& shared_, const Choices& choices_,
+                   BoxCost& cost_, const Rules* rules_)
+    : forest(forest_),
+      shared(shared_),
+      choices(choices_),
+      cost(cost_),
+      relations(rules_),
+      trail(forest_),
+      walker(forest_),
+      point_(forest_.n_features) {
+    if (rules_) rules.emplace(*rules_, choices_);
+}
+
+bool Position::start(const Goal& goal, double below) {
+    limit = below;
+    to = goal.to;
+    trail.start(choices.all, rules || cost.is_rounding());
+    pointers_.clear();
+    cost_stack_.clear();
+    n_costs_ = 0;
+    running_.clear();
+    if (choices.is_empty || !cost.settle(trail.box())) return false;
+    walker.place_codes(cost.codes.data());
+    for (const ScoreTest* test : goal.tests) add(*test, test->need);
+    n_plain_ = running_.size();
+    return std::all_of(running_.begin(), running_.end(),
+                       [](const Running& one) { return one.total >= one.need; });
+}
+
+void Position::add(const ScoreTest& test, double need) {
+    running_.emplace_back(test, need, shared.boxes, choices, trail.box());
+}
+
+Position::Mark Position::mark() const {
+    Mark m{trail.length(), pointers_.size(), n_costs_, {}};
+    m.totals.reserve(running_.size());
+    for (const Running& one : running_) m.totals.push_back(one.total);
+    return m;
+}
+
+void Position::undo(const Mark& m) {
+    trail.undo(m.trail);
+    while (pointers_.size() > m.pointers) {
+        const PointerBefore& before = pointers_.back();
+        running_[before.test].put_back(before.tree, before.position);
+        pointers_.pop_back();
+    }
+    for (std::size_t i = 0; i < running_.size(); ++i) running_[i].total = m.totals[i];
+    if (n_costs_ == m.costs) return;
+    for (; n_costs_ > m.costs; --n_costs_) cost.restore_all(cost_stack_);
+    sync();
+}
+
+bool Position::settle_again() {
+    ++n_costs_;
+    cost.save_all(cost_stack_);
+    if (!cost.settle(trail.box())) return false;
+    sync();
+    return true;
+}
+
+bool Position::settle_after(std::int32_t f) {
+    if (!cost.settle_after(f, trail.box())) return false;
+    sync();
+    return true;
+}
+
+void Position::restore(std::int32_t f) {
+    cost.restore(f, cost_stack_);
+    sync();
+}
+
+void Position::sync() {
+    for (std::int32_t f = 0; f < forest.n_features; ++f) walker.move_code(f, cost.codes[f]);
+}
+
+bool Position::update_tests() {
+    bool is_open = true;
+    for (std::size_t i = 0; i < running_.size() && is_open; ++i) {
+        Running& one = running_[i];
+        for (const std::int32_t f : trail.changed())
+            one.follow(f, trail.box(), [&](std::int32_t tree, std::int32_t position) {
+                pointers_.push_back({static_cast<std::int32_t>(i), tree, position});
+            });
+        is_open = one.total >= (i < n_plain_ ? one.need : one.need - least());
+    }
+    trail.forget_changed();
+    return is_open;
+}
+
+std::optional<Running> Position::price(const ScoreTest& priced, double constant) {
+    std::optional<Running> outer;
+    if (running_.size() > n_plain_) {
+        outer = std::move(running_.back());
+        running_.pop_back();
+    }
+    add(priced, constant);
+    return outer;
+}
+
+void Position::unprice(std::optional<Running>&& outer) {
+    running_.pop_back();
+    if (outer) running_.push_back(std::move(*outer));
+}
+
+const Running& Position::hardest() const {
+    std::size_t worst = 0;
+    double most = -kInfinity;
+    for (std::size_t i = 0; i < n_plain_ && n_plain_ > 1; ++i) {
+        double sum = 0.0;
+        for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
+            sum += running_[i].test().weight[walker.leaves()[tree]];
+        if (running_[i].need - sum > most) most = running_[i].need - sum, worst = i;
+    }
+    return running_[worst];
+}
+
+const std::vector<double>& Position::point() {
+    cost.point(point_.data());
+    return point_;
+}
+
+bool Position::is_obedient() {
+    return !rules || rules->hold(cost.codes.data(), point().data());
+}
+
+void Position::make_stay(std::int32_t f) {
+    const std::int32_t own = choices.own[f];
+    if (forest.has_sets[f]) trail.set_cells(f, [own](std::int32_t code) { return code == own; });
+    else trail.set_range(f, own, own);
+    if (!choices.is_category(f) && !std::isnan(choices.x[f]))
+        trail.set_values(f, choices.x[f], choices.x[f], false);
+}
+
+}  // namespace treefocus

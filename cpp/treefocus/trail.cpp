@@ -1,0 +1,54 @@
+#include "treefocus/trail.hpp"
+
+#include <algorithm>
+
+namespace treefocus {
+
+void Trail::start(const Box& whole, bool with_values) {
+    box_ = whole;
+    if (with_values) box_.bind_values(forest_.n_features);
+    steps_.clear();
+    words_.clear();
+    values_.clear();
+    changed_.clear();
+}
+
+void Trail::set_range(std::int32_t f, std::int32_t low, std::int32_t high) {
+    note(Kept::range, f);
+    box_.low[f] = low;
+    box_.high[f] = high;
+    note_changed(f);
+}
+
+void Trail::set_values(std::int32_t f, double low, double high, bool moves) {
+    note(Kept::values, f);
+    values_.push_back({box_.value_low[f], box_.value_high[f], box_.moves[f]});
+    box_.value_low[f] = std::max(box_.value_low[f], low);
+    box_.value_high[f] = std::min(box_.value_high[f], high);
+    box_.moves[f] = box_.moves[f] || moves;
+}
+
+void Trail::undo(std::size_t length) {
+    while (steps_.size() > length) {
+        const Step& step = steps_.back();
+        const std::int32_t f = step.feature;
+        if (step.kept == Kept::values) {
+            box_.value_low[f] = values_.back().low;
+            box_.value_high[f] = values_.back().high;
+            box_.moves[f] = values_.back().moves;
+            values_.pop_back();
+        } else {
+            box_.low[f] = step.low;
+            box_.high[f] = step.high;
+            if (forest_.has_sets[f]) {
+                const auto from = words_.end() - forest_.n_words;
+                std::copy(from, words_.end(), box_.cells.begin() + forest_.word_start[f]);
+                words_.erase(from, words_.end());
+            }
+        }
+        steps_.pop_back();
+    }
+    changed_.clear();
+}
+
+}  // namespace treefocus
