@@ -25,6 +25,7 @@ from treefocus import (
     Score,
     loans,
 )
+from treefocus.app import jobs
 from treefocus.app.limits import Limits
 from treefocus.app.messages import ExplainBody
 from treefocus.app.options import KINDS
@@ -95,6 +96,19 @@ LOAN_OPTIONS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
     (
         {"target": Probability("approved", 0.7)},
         {"target": {"kind": "probability", "label": "approved", "at_least": 0.7}},
+    ),
+    (
+        {"target": [Probability("approved", 0.6), Probability("approved", 0.7), Probability("approved", 0.9)]},
+        {"target": [{"kind": "probability", "label": "approved", "at_least": p} for p in (0.6, 0.7, 0.9)]},
+    ),
+    (
+        {"target": [Probability("approved", 0.6), Probability("declined", 0.7), Probability("approved", 0.9)]},
+        {
+            "target": [
+                {"kind": "probability", "label": label, "at_least": p}
+                for label, p in (("approved", 0.6), ("declined", 0.7), ("approved", 0.9))
+            ]
+        },
     ),
     ({"target": "approved", "weights": {"savings": 3.0, "income": 0.5}},) * 2,
     (
@@ -169,6 +183,32 @@ def test_a_model_that_predicts_a_number_is_asked_for_one(priced: Served, python:
     assert same(found, priced.job(target=json_))
 
 
+def test_a_list_asks_each_row_for_its_own_number(priced: Served) -> None:
+    python = [Interval(low=260_000), Interval(high=200_000), Interval(low=260_000)]
+    json_ = [
+        {"kind": "interval", "low": 260_000},
+        {"kind": "interval", "high": 200_000},
+        {"kind": "interval", "low": 260_000},
+    ]
+    found, answer = priced.python(target=python), priced.post(target=json_)
+    assert answer.status_code == 200, answer.text
+    assert same(found, answer.json())
+    assert same(found, priced.job(target=json_))
+
+
+def test_jobs_of_several_parts_tell_whose_probability_each_row_was_asked(
+    loan: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "PART", 2)
+    classes = ["approved", "approved", "declined"]
+    wanted = [{"kind": "probability", "label": label, "at_least": 0.6} for label in classes]
+    answer = loan.job(target=wanted, strategy="focus")
+    assert answer["answers"] == {"kind": "probability", "of_row": classes}
+    assert [one.favoured for one in Explanations.from_json(json.dumps(answer))] == classes
+    answer = loan.job(target=[wanted[0]] * 3, strategy="focus")
+    assert answer["answers"] == {"kind": "probability", "of": "approved"}
+
+
 def test_a_number_is_predicted(priced: Served) -> None:
     card = priced.client.get("/v1/model").json()
     assert (card["predicts"], card["classes"]) == ("number", [])
@@ -236,6 +276,11 @@ def test_misuse_is_told_in_the_words_of_python(loan: Served, json_: dict[str, An
     ("options", "told"),
     [
         ({"target": {}}, "target.kind must be given."),
+        ({"target": [{"kind": "odd"}]},
+         "target[0].kind must be one of 'probability', 'interval', 'score', got 'odd'."),
+        ({"target": [{"kind": "probability", "label": "approved", "at_least": 0.5}, "declined", None]},
+         "target must be of one kind for all rows: probabilities, intervals or classes, got "
+         "Probability(label='approved', at_least=0.5) and others."),
         ({"target": {"kind": "odd"}}, "target.kind must be one of 'probability', 'interval', 'score', got 'odd'."),
         ({"target": {"kind": "probability", "at_least": 0.5}}, "target.label must be given."),
         ({"target": {"kind": "probability", "label": "approved"}}, "target.at_least must be given."),

@@ -93,6 +93,7 @@ class Asked(BaseModel):
 
     kind: Literal["value", "probability"]
     of: Label | None = Field(None, description="The class whose probability was asked for.")
+    of_row: list[Label] | None = Field(None, description="The same, one a row, where they differ.")
 
 
 class Change(BaseModel):

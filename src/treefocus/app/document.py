@@ -84,11 +84,15 @@ def _target_schemas(service: Service) -> list[dict[str, Any]]:
     place = "#/components/schemas/"
     score = {"$ref": f"{place}ScoreBody"}
     if service.predicts_number:
-        return [{"$ref": f"{place}IntervalBody"}, score]
+        return [*_alone_and_by_row({"$ref": f"{place}IntervalBody"}), *_alone_and_by_row(score)]
     one_a_row = {"type": "array", "items": {"enum": [*service.classes, None]}}
-    probability = {"$ref": f"{place}ProbabilityBody"}
-    found: list[dict[str, Any]] = [{"enum": service.classes}, one_a_row, probability, {"type": "null"}]
-    return [*found, score] if service.forest.n_outputs == 1 else found
+    probability = _alone_and_by_row({"$ref": f"{place}ProbabilityBody"})
+    found: list[dict[str, Any]] = [{"enum": service.classes}, one_a_row, *probability, {"type": "null"}]
+    return [*found, *_alone_and_by_row(score)] if service.forest.n_outputs == 1 else found
+
+
+def _alone_and_by_row(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    return [schema, {"type": "array", "items": schema, "minItems": 1}]
 
 
 def targets(service: Service) -> list[Any]:

@@ -196,7 +196,8 @@ class Jobs:
         """The parts as one batch."""
         parts = [self._folder.read_part(job.id, number) for number, _ in enumerate(_parts(job.n_rows))]
         rows = [row for part in parts for row in part["rows"]]
-        return parts[0] | {"seconds": sum(part["seconds"] for part in parts), "rows": rows}
+        whole = parts[0] | {"seconds": sum(part["seconds"] for part in parts), "rows": rows}
+        return whole if "answers" not in whole else whole | {"answers": _asked_of(parts)}
 
     def _end(self, job: Job, status: str, record: dict[str, Any]) -> None:
         with self._changed:
@@ -228,6 +229,16 @@ class Jobs:
 def _parts(n_rows: int) -> Iterator[slice]:
     for start in range(0, max(n_rows, 1), PART):
         yield slice(start, min(start + PART, n_rows))
+
+
+def _asked_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What all parts' answers tell of: one class whose probability was asked for, or one a row."""
+    told = [part["answers"] for part in parts]
+    if all(one == told[0] and "of_row" not in one for one in told):
+        return dict(told[0])
+    of_row = [label for one, part in zip(told, parts, strict=True)
+              for label in one.get("of_row", [one.get("of")] * len(part["rows"]))]  # fmt: skip
+    return {"kind": "probability", "of_row": of_row}
 
 
 def _part_of(target: Any, part: slice) -> Any:

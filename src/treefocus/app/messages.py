@@ -40,8 +40,8 @@ class ExplainBody(RowsBody):
 
     target: TargetBody | None = Field(
         None,
-        description="The class to reach, or one a row; null for any other than the present one; or an object: a class "
-        "with some probability, an interval of the predicted number, or of the raw score.",
+        description="The class to reach; null for any other than the present one; or an object: a class with some "
+        "probability, an interval of the predicted number, or of the raw score. Or a list, one a row.",
     )
     distance: str | None = Field(None, description="What small means.", json_schema_extra={"examples": list(DISTANCES)})
     constraints: list[ConstraintBody] | None = Field(

@@ -117,9 +117,12 @@ def _form(target: Any) -> str:
 
 
 TargetObject = Annotated[ProbabilityBody | IntervalBody | ScoreBody, Field(discriminator="kind")]
+TargetOfRow = Annotated[
+    Annotated[Label | None, Tag("one")] | Annotated[TargetObject, Tag("an object")], Discriminator(_form)
+]
 TargetBody = Annotated[
     Annotated[Label, Tag("one")]
-    | Annotated[list[Label | None], Tag("one a row")]
+    | Annotated[list[TargetOfRow], Tag("one a row")]
     | Annotated[TargetObject, Tag("an object")],
     Discriminator(_form),
 ]
@@ -127,11 +130,15 @@ TargetBody = Annotated[
 
 def target_of(body: Any) -> Any:
     """The library's target."""
+    if isinstance(body, list):
+        return [target_of(one) for one in body]
     return body.to_target() if isinstance(body, ProbabilityBody | IntervalBody | ScoreBody) else body
 
 
 def target_body(target: Any) -> Any:
     """A target as it goes over the wire; classes as they are."""
+    if isinstance(target, list):
+        return [target_body(one) for one in target]
     if isinstance(target, targets.Probability):
         return ProbabilityBody(kind="probability", label=target.label, at_least=float(target.at_least))
     if isinstance(target, targets.Interval):

@@ -24,7 +24,7 @@ from treefocus.forest import Floats
 from treefocus.grid import readable
 from treefocus.schema import Schema
 from treefocus.tables import Table
-from treefocus.targets import put
+from treefocus.targets import one_a_row, put
 
 Cell = float | str | bool | None
 COMPARED = ("euclidean", "manhattan", "cosine", "mahalanobis")
@@ -99,9 +99,13 @@ class Service:
 
     def check(self, question: Question, n_rows: int) -> None:
         """Refuse now what could not be answered later."""
-        put(question.target, self.forest, n_rows)
-        is_one_a_row = isinstance(question.target, list)
-        self.explain(np.empty((0, len(self.schema))), replace(question, target=None) if is_one_a_row else question)
+        each = one_a_row(question.target, self.forest, n_rows)
+        for target in (question.target,) if each is None else dict.fromkeys(each):
+            put(target, self.forest, n_rows)
+        target = question.target
+        if isinstance(target, list):
+            target = each[0] if each else None
+        self.explain(np.empty((0, len(self.schema))), replace(question, target=target))
 
     def explain(
         self, values: Floats, question: Question, errand: Errand | None = None, *, labels: Sequence[Any] | None = None,
