@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from catboost import CatBoostClassifier
-from lightgbm import LGBMClassifier
+from catboost import CatBoostClassifier, CatBoostRegressor
+from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
 )
-from xgboost import XGBClassifier
+from xgboost import XGBClassifier, XGBRegressor
 
-from treefocus import Explainer, Focus, InvalidInput, Probability, Status, kernels, verify
+from treefocus import Explainer, Focus, Interval, InvalidInput, Probability, Status, kernels, verify
 from treefocus.explanation import Explanations
 from treefocus.forest import Floats
 from treefocus.summaries import probabilities
@@ -190,6 +191,41 @@ def test_what_is_told_is_the_librarys_number(name: str, n_classes: int) -> None:
     own = model.predict_proba(GRID)
     told = probabilities(Explainer(model, GRID).forest, GRID)
     np.testing.assert_allclose(told, own, rtol=1e-6 if own.dtype == np.float32 else 1e-13)
+
+
+REGRESSORS: dict[str, Callable[[], Any]] = {
+    "poisson": lambda: HistGradientBoostingRegressor(loss="poisson", max_iter=8, min_samples_leaf=3),
+    "plain": lambda: HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=3),
+    "xgboost": lambda: XGBRegressor(n_estimators=8, max_depth=3, n_jobs=1),
+    "xgboost, poisson": lambda: XGBRegressor(n_estimators=8, max_depth=3, n_jobs=1, objective="count:poisson"),
+    "xgboost, logistic": lambda: XGBRegressor(n_estimators=8, max_depth=3, n_jobs=1, objective="reg:logistic"),
+    "lightgbm, poisson": lambda: LGBMRegressor(
+        n_estimators=8, min_child_samples=3, verbose=-1, n_jobs=1, objective="poisson"
+    ),
+    "catboost, poisson": lambda: CatBoostRegressor(
+        iterations=8, depth=3, verbose=0, allow_writing_files=False, loss_function="Poisson"
+    ),
+}
+
+
+@pytest.mark.parametrize("has_model", [True, False])
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_an_interval_is_of_the_number_that_the_library_predicts(name: str, has_model: bool) -> None:
+    rng = np.random.default_rng(0)
+    numbers = rng.poisson(0.5 + GRID.sum(axis=1) / 4.0) / (20.0 if "logistic" in name else 1.0)
+    model = REGRESSORS[name]().fit(GRID, numbers)
+    explainer = Explainer(model, GRID.astype(np.int64), distance="manhattan", scale=None)
+    explainer = explainer if has_model else pickle.loads(pickle.dumps(explainer))
+    own = model.predict(GRID).astype(np.float64)
+    for seed in range(12):
+        rows = GRID[rng.choice(len(GRID), 3, replace=False)]
+        low, high = np.sort(rng.choice(own, 2))
+        if seed % 3 == 1:
+            high = np.inf
+        elif seed % 3 == 2:
+            low = -np.inf
+        found = explainer.explain(rows.astype(np.int64), target=Interval(float(low), float(high)))
+        check(found, rows, np.where((own >= low) & (own <= high), 1.0, 0.0), 0.5)
 
 
 def test_scores_that_are_no_probabilities_are_refused() -> None:
