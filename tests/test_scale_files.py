@@ -21,6 +21,7 @@ from streams import NAMES, answers, contents, explained, loan_explainer, loan_ro
 from treefocus import Explainer, InvalidInput, loans
 from treefocus.cli import app
 from treefocus.scale import files, sources
+from treefocus.scale import manifest as manifests
 from treefocus.scale.batches import explain_batches
 from treefocus.scale.files import Advance, explain_file
 from treefocus.scale.manifest import Manifest
@@ -108,6 +109,27 @@ def test_stopped_after_any_batch_it_goes_on_to_the_same_bytes(
     assert counted == sorted(set(counted))  # no row twice: what a stop had answered was kept
     assert counted[-1] == N_ROWS
     assert all(advance.rows_now <= 50 for advance in done)
+
+
+@pytest.mark.parametrize("is_saved", [False, True], ids=["before", "after"])
+def test_stopped_while_the_manifest_is_told_of_a_part_no_row_comes_twice(
+    explainer: Explainer, rows: Path, whole: dict[str, bytes], tmp_path: Path, monkeypatch, is_saved: bool
+) -> None:
+    save, parts = manifests.save, []
+
+    def stopped(told: Manifest, folder: Path) -> None:
+        is_first = not parts
+        parts.append(len(told.parts))
+        if is_saved or not is_first:
+            save(told, folder)
+        if is_first:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(manifests, "save", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        explain_file(explainer, rows, tmp_path, part_rows=120)
+    assert explained(explainer, rows, tmp_path, part_rows=120) == whole
+    assert parts[:2] == [1, 1]  # the part that was written is kept
 
 
 def test_a_finished_folder_is_left_alone(

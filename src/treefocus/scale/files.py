@@ -193,7 +193,9 @@ class _Work:
             self.progress(Advance(total, total - self.n_before, found, self.source.share(self.place)))
 
     def _keep(self) -> None:
-        if self.waiting:
+        if self.manifest.parts and self.place == self.manifest.place:  # stopped while the manifest was told of a part
+            manifests.save(self.manifest, self.folder)
+        elif self.waiting:
             save_draft(self.folder, self.schema, self.waiting, len(self.manifest.parts), self.place)
 
     def _write_part(self) -> None:
