@@ -30,7 +30,7 @@ from treefocus.forest import Floats
 from truth.campaign import excluded, pair_table, run, seldom
 from truth.claims import answered, held
 from truth.columns import DESIGNS, frame_of, points_of
-from truth.meaning import MEASURES, Question
+from truth.meaning import MEASURES, Question, Space
 from truth.models import LIBRARIES, Model, fitted, why_no_model
 from truth.oracle import nearest
 from truth.problems import Problem, Spec, chosen_seeds, drawn, made
@@ -39,8 +39,12 @@ MADE = [(library, design) for library in LIBRARIES for design in DESIGNS if why_
 
 
 def question(row: list[float], *constraints: Any, design: str = "mixed", measure: str = "manhattan") -> Question:
-    model = fitted("decision tree", design, 2, 0)
-    return Question(model, np.array(row), constraints, MEASURES[measure], None, np.ones(len(row)))
+    return asked_of(fitted("decision tree", design, 2, 0), row, *constraints, measure=measure)
+
+
+def asked_of(model: Model, row: list[float], *constraints: Any, measure: str = "manhattan") -> Question:
+    space = Space.of(model, "of the data", "range")
+    return Question(model, space, np.array(row), constraints, MEASURES[measure], None, np.ones(len(row)))
 
 
 def random_points(of: Question, rng: np.random.Generator, n: int) -> Floats:
@@ -53,8 +57,11 @@ def random_points(of: Question, rng: np.random.Generator, n: int) -> Floats:
             held = np.array(column.values)
         else:
             own = of.model.cuts[j]
-            held = np.concatenate([own, np.nextafter(own, np.inf), rng.uniform(of.low[j], of.high[j], 30)])
-            held = np.append(held, np.round(held, 2))
+            ends = np.clip(
+                [of.low[j], of.high[j]], np.nanmin(of.model.data[:, j]) - 9, np.nanmax(of.model.data[:, j]) + 9
+            )
+            held = np.concatenate([own, np.nextafter(own, np.inf), rng.uniform(*ends, 30)])
+            held = np.rint(held) if column.is_whole else np.append(held, np.round(held, 2))
         if j in of.may_become_missing or np.isnan(of.row[j]):
             held = np.append(held, np.nan)
         points[:, j] = np.where(rng.random(n) < 0.4, of.row[j], rng.choice(held, n))
@@ -148,7 +155,7 @@ def test_what_rules_mean_for_a_missing_value(
     constraints: tuple[Any, ...], own: float, stays: bool, becomes_known: bool
 ) -> None:
     model = fitted("decision tree", "missing numbers", 2, 0)
-    asked = Question(model, np.array([own, 3.0, 0.0]), constraints, MEASURES["manhattan"], None, np.ones(3))
+    asked = asked_of(model, [own, 3.0, 0.0], *constraints)
     for value, told in ((NAN, stays), (0.25, becomes_known)):
         point = np.array([value, 3.0, 0.0])
         said = [asked.says_column(0, value), *(asked.says(one, point) for one in constraints)]
@@ -170,7 +177,7 @@ def test_what_rules_mean_for_a_missing_value(
 )
 def test_what_may_become_missing(constraints: tuple[Any, ...], told: bool) -> None:
     model = fitted("decision tree", "missing numbers", 2, 0)
-    asked = Question(model, np.array([0.25, 3.0, 0.0]), constraints, MEASURES["manhattan"], None, np.ones(3))
+    asked = asked_of(model, [0.25, 3.0, 0.0], *constraints)
     point = np.array([NAN, 3.0, 0.0])
     assert all([asked.says_column(0, NAN), *(asked.says(one, point) for one in constraints)]) is told
 
@@ -204,7 +211,7 @@ def test_what_distances_measure() -> None:
     assert said["euclidean + manhattan"] == pytest.approx(2 * np.sqrt(17) + 4.5)
     assert said["manhattan + chebyshev"] == pytest.approx(4.5 + 8)
     step = np.array([1.0, -2.0 * 2.0, 0.0])  # a weight of 4 counts a change twice
-    z = (asked.model.data - asked.first) / asked.scale
+    z = (asked.model.data - asked.space.offset) / asked.scale
     square = step @ np.linalg.inv(np.cov(z.T, bias=True)) @ step
     assert said["mahalanobis"] == pytest.approx(np.sqrt(square))
     assert said["mahalanobis squared"] == pytest.approx(square)
@@ -212,7 +219,7 @@ def test_what_distances_measure() -> None:
 
 def test_a_category_and_a_missing_value_are_one_away() -> None:
     model = fitted("histogram boosting", "missing words", 2, 0)
-    asked = Question(model, np.array([0.0, NAN, 2.0]), (), MEASURES["manhattan"], None, np.array([2.0, 3.0, 1.0]))
+    asked = replace(asked_of(model, [0.0, NAN, 2.0]), weights=np.array([2.0, 3.0, 1.0]))
     points = np.array([[2.0, NAN, 2.0], [0.0, 0.3, 2.0], [NAN, 0.3, 2.0], [0.0, NAN, 2.0]])
     assert asked.cost(points).tolist() == [2.0, 3.0, 5.0, 0.0]
 
@@ -222,7 +229,12 @@ def test_a_category_and_a_missing_value_are_one_away() -> None:
 
 def finite_problems() -> list[int]:
     """Problems all of whose columns hold few values."""
-    return [seed for seed in range(900) if all(column.is_finite for column in Spec.of(seed).columns)]
+    specs = map(Spec.of, range(1500))
+    return [
+        spec.seed
+        for spec in specs
+        if all(column.is_finite for column in spec.columns) and spec.domain in ("of the data", "given bounds")
+    ]
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -233,7 +245,10 @@ def test_nothing_is_closer_among_all_points(part: int) -> None:
         asked = problem.question(0)
         held_values = []
         for j, column in enumerate(asked.columns):
-            values = np.arange(float(len(column.values))) if column.is_category else np.array(column.values)
+            values = np.array(column.values) if not column.is_category else np.arange(float(len(column.values)))
+            if column.is_whole:
+                ends = values[0] - 4, values[-1] + 4, asked.row[j]
+                values = np.arange(np.ceil(np.nanmin(ends)), np.nanmax(ends) + 1)
             held_values.append(np.unique([*values, asked.row[j], np.nan]))
         points = np.array(list(product(*held_values)))
         points = points[np.argsort(asked.cost(points), kind="stable")]
@@ -295,7 +310,7 @@ def easy() -> tuple[Problem, Any, Explanations]:
     """A problem of whole numbers without constraints, and what is said of it."""
     spec = replace(
         Spec.of(0), library="random forest", design="integers", n_classes=2, measure="manhattan", target="any",
-        weights="no weights", constraints=(("none", ()),), asked=("rounded",),
+        weights="no weights", constraints=(("none", ()),), asked=("rounded",), domain="of the data",
     )  # fmt: skip
     problem = made(spec)
     return problem, *answered(problem)

@@ -6,23 +6,28 @@
 from __future__ import annotations
 
 import json
+import traceback
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from treefocus import Explainer, Explanation, Explanations, InvalidInput, Status, verify
+from treefocus.adapters import Source, translate
 from treefocus.forest import Floats
-from truth.columns import cell_of, points_of, schema_of
+from truth.columns import cell_of, code_of, points_of, schema_of
 from truth.meaning import MEASURES, Question, moves, single
+from truth.models import Model
 from truth.oracle import TooManyBoxesError, Witness, nearest
 from truth.problems import Problem
 
 RELATIVE = 1e-7
-ABSOLUTE = 1e-9
+NOISE, COUPLED_NOISE = 1e-12, 1e-9  # of distances that are sums over columns, and of the others
 TIME_LIMIT = 5.0
 
 
@@ -65,6 +70,10 @@ class _Row:
         if not holds:
             self.say(kind, told)
 
+    @property
+    def noise(self) -> float:
+        return COUPLED_NOISE if self.question.measure.is_coupled else NOISE
+
     def nearest(self, question: Question, only_whether: bool = False) -> Witness | None:
         key = (tuple(map(repr, question.constraints)), question.left_alone, only_whether)
         if key not in self.kept:
@@ -82,6 +91,8 @@ def judged(problem: Problem) -> Verdict:
         explainer, found = answered(problem)
     except InvalidInput as error:
         return Verdict(problem.spec.seed, refused=str(error))
+    except Exception:  # whatever it is, it is no answer
+        return Verdict(problem.spec.seed, [Falsehood(problem.spec.seed, 0, "crash", traceback.format_exc())])
     return held(problem, explainer, found)
 
 
@@ -91,7 +102,8 @@ def answered(problem: Problem) -> tuple[Explainer, Explanations]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         explainer = explainer_of(problem)
-        return explainer, explainer.explain(problem.frame, problem.target, n_jobs=1, time_limit=TIME_LIMIT, n=n)
+        asked = {"strategy": problem.strategy, "n_jobs": 1, "time_limit": TIME_LIMIT, "n": n}
+        return explainer, explainer.explain(problem.frame, problem.target, **asked)
 
 
 def held(problem: Problem, explainer: Explainer, found: Explanations) -> Verdict:
@@ -106,17 +118,35 @@ def held(problem: Problem, explainer: Explainer, found: Explanations) -> Verdict
                 _judge(row, one, found, explainer)
         except TooManyBoxesError:
             verdict.checked["too large"] += 1
+        except Exception:
+            row.say("crash", traceback.format_exc())
     return verdict
 
 
+@lru_cache(maxsize=200)
+def _taken_apart(model: Model) -> Source:
+    """A pipeline's forest, made once: that takes longer than all the rest."""
+    return translate(model.model)
+
+
 def explainer_of(problem: Problem) -> Explainer:
+    """The explainer that a user would make."""
+    if problem.model.library != "pipeline":
+        return _explainer(problem)
+    with patch("treefocus.explainer.translate", lambda _: _taken_apart(problem.model)):
+        return _explainer(problem)
+
+
+def _explainer(problem: Problem) -> Explainer:
     model = problem.model
     return Explainer(
         model.model,
-        model.frame,
+        None if problem.spec.domain == "without data" else model.frame,
         distance=MEASURES[problem.spec.measure].built(problem.covariance),
         constraints=list(problem.constraints),
-        schema=schema_of(model.columns),
+        schema=schema_of(model.columns, with_labels=problem.with_labels),
+        scale=problem.space.sizes,
+        bounds=problem.space.bounds,
         weights=problem.weights,
         plausibility=problem.plausibility,
     )
@@ -170,9 +200,9 @@ def _answer(row: _Row, question: Question, one: Explanation, frame: Any, name: s
         cost = float(question.cost(point[None])[0])
         told = f"{name} {row.shown(point)} is {cost:.12g} away, {one.distance:.12g} is said"
         row.check("distance", bool(np.isclose(cost, one.distance, rtol=RELATIVE, atol=1e-10)), told)
-        if not one.lower_bound <= one.distance * (1 + RELATIVE) + ABSOLUTE:
+        if not one.lower_bound <= one.distance * (1 + RELATIVE) + row.noise:
             row.say("bound", f"{name}: the bound {one.lower_bound:.12g} is above its own distance {one.distance:.12g}")
-        if one.status is Status.OPTIMAL and one.lower_bound < one.distance * (1 - RELATIVE) - ABSOLUTE:
+        if one.status is Status.OPTIMAL and one.lower_bound < one.distance * (1 - RELATIVE) - row.noise:
             row.say("bound", f"{name}: OPTIMAL, with the bound {one.lower_bound:.12g} below {one.distance:.12g}")
     if one.status in (Status.FOUND, Status.NOT_FOUND) and not one.lower_bound > 0:
         return
@@ -183,12 +213,13 @@ def _answer(row: _Row, question: Question, one: Explanation, frame: Any, name: s
         row.check("infeasible", not is_open, told)
         return
     row.verdict.checked["bound"] += 1
-    if best is not None and one.lower_bound > best.cost * (1 + RELATIVE) + ABSOLUTE:
+    if best is not None and one.lower_bound > best.cost * (1 + RELATIVE) + row.noise:
         told = f"{name}: {row.shown(best.point)} is {best.cost:.12g} away, below the bound {one.lower_bound:.12g}"
         row.say("optimal" if one.status is Status.OPTIMAL else "bound", told)
     if one.status is Status.OPTIMAL:
         row.verdict.checked["optimal"] += 1
-        is_beaten = best is None or one.distance < best.cost * (1 - RELATIVE) - ABSOLUTE
+        is_beaten = best is None or one.distance < best.cost * (1 - RELATIVE) - row.noise
+        is_beaten &= bool(np.isfinite([question.low, question.high]).all())  # without end it does not look everywhere
         if is_beaten and question.is_witness(_point(row, one, frame)):
             row.say("oracle", f"{name} is an answer, {one.distance:.12g} away, that the oracle did not find")
 
@@ -200,11 +231,7 @@ def _told(row: _Row, question: Question, one: Explanation, point: Floats, name: 
     for change in one.changes:
         j = question.place(change.feature)
         changed.add(j)
-        column = question.columns[j]
-        if change.shown is None:
-            shown[j] = np.nan
-        else:
-            shown[j] = column.values.index(change.shown) if column.is_category else float(change.shown)
+        shown[j] = code_of(question.columns[j], change.shown)
     row.check("changes", changed == set(moves(question, point)), f"{name}: {row.shown(point)} is told as {one.changes}")
     faults = question.faults(shown)
     row.check("shown", not faults, f"{name} {row.shown(point)} is shown as {row.shown(shown)}: {'; '.join(faults)}")
@@ -268,7 +295,7 @@ def _prices(row: _Row, one: Explanation) -> None:
             is_open = best is not None and not is_limited
             row.check("price", not (price.is_proven and is_open), told)
         elif price.is_proven:
-            closer = best is not None and best.cost < price.distance * (1 - RELATIVE) - ABSOLUTE
+            closer = best is not None and best.cost < price.distance * (1 - RELATIVE) - row.noise
             row.check("price", not closer or is_limited, told)
 
 
@@ -283,13 +310,13 @@ def _region(row: _Row, one: Explanation, frame: Any) -> None:
         j = question.place(tolerance.feature)
         column = question.columns[j]
         if column.is_category:
-            points[:, j] = rng.choice([column.values.index(label) for label in tolerance.categories], n)
+            points[:, j] = rng.choice([code_of(column, label) for label in tolerance.categories], n)
             continue
         if np.isnan(point[j]):
             continue
         spread = float(question.scale[j])
-        low = point[j] - 2 * spread if tolerance.low is None else tolerance.low
-        high = point[j] + 2 * spread if tolerance.high is None else tolerance.high
+        low = point[j] - 2 * spread if tolerance.low is None else max(tolerance.low, point[j] - 1e6 * spread)
+        high = point[j] + 2 * spread if tolerance.high is None else min(tolerance.high, point[j] + 1e6 * spread)
         ends = np.array([low, high, *(v for v in tolerance.shown if np.isfinite(v) and low <= v <= high)])
         drawn = np.where(rng.random(n) < 0.6, rng.choice(ends, n), rng.uniform(low, high, n))
         points[:, j] = np.clip(np.rint(drawn), np.ceil(low), np.floor(high)) if column.is_whole else drawn
@@ -309,22 +336,18 @@ def _rounded(row: _Row, one: Explanation) -> None:
     told = (
         f"{row.shown(point)} is {cost:.12g} away, {made.distance:.12g} is said, of an answer {one.distance:.12g} away"
     )
-    near = one.distance is not None and cost <= one.distance * 1.1 * (1 + RELATIVE) + ABSOLUTE
+    near = one.distance is not None and cost <= one.distance * 1.1 * (1 + RELATIVE) + row.noise
     row.check("rounded", bool(near and np.isclose(cost, made.distance, rtol=RELATIVE, atol=1e-10)), told)
     best = row.nearest(question)
-    if best is not None and made.lower_bound > best.cost * (1 + RELATIVE) + ABSOLUTE:
+    if best is not None and made.lower_bound > best.cost * (1 + RELATIVE) + row.noise:
         row.say("rounded", f"{row.shown(best.point)} is {best.cost:.12g} away, below the bound {made.lower_bound:.12g}")
 
 
 def _coded(row: _Row, one: Explanation) -> Floats:
     """An explanation's own counterfactual as the oracle writes it."""
-    answered = one.answered()
-    assert answered is not None
-    point = np.full(len(row.question.columns), np.nan)
-    for j, (column, cell) in enumerate(zip(row.question.columns, answered, strict=True)):
-        if cell is not None:
-            point[j] = column.values.index(cell) if column.is_category else float(cell)
-    return point
+    cells = one.answered()
+    assert cells is not None
+    return np.array([code_of(column, cell) for column, cell in zip(row.question.columns, cells, strict=True)])
 
 
 def _plausible(row: _Row, point: Floats) -> None:

@@ -15,6 +15,7 @@ from treefocus.forest import Floats
 
 KINDS = ("continuous", "integer", "step", "list", "category", "one-hot", "missing", "whole floats", "large")
 WORDS = ("rent", "own", "free", "castle")
+UNSEEN = "unseen"  # a label that no model was fitted on; in the oracle the number after the last
 SIZES = ("S", "M", "L", "XL")  # their order is not that of the alphabet
 
 
@@ -28,6 +29,7 @@ class Column:
     has_missing: bool = False
     is_ordered: bool = False  # of categories
     step: float | None = None
+    has_whole_values: bool = False  # of large numbers
     digits: int = 2  # of the numbers that are drawn
 
     @property
@@ -37,7 +39,7 @@ class Column:
     @property
     def is_whole(self) -> bool:
         """Whether its numbers are whole ones."""
-        return self.kind in ("integer", "whole floats")
+        return self.kind in ("integer", "whole floats") or self.has_whole_values
 
     @property
     def is_finite(self) -> bool:
@@ -65,9 +67,8 @@ class Column:
         rng.shuffle(values)
         return values
 
-    @property
-    def feature(self) -> Feature | None:
-        """What a schema says of it; None where the table itself says enough."""
+    def feature(self, *, with_labels: bool = True) -> Feature:
+        """What a schema says of it; of categories without an order, `with_labels` or nothing."""
         if self.kind == "step":
             return Feature(self.name, "step", step=self.step, low=self.values[0], high=self.values[-1])
         if self.kind == "list":
@@ -75,6 +76,8 @@ class Column:
         if self.kind == "one-hot":
             return Feature(self.name, "one-hot", columns=self.fields, values=self.values)
         if self.kind == "category":
+            if not self.is_ordered and not with_labels:
+                return Feature(self.name, "categorical")
             return Feature(self.name, "ordinal" if self.is_ordered else "categorical", values=self.values)
         return Feature(self.name, "integer" if self.is_whole else "continuous")
 
@@ -97,6 +100,7 @@ def _step(name: str, step: float, first: int, last: int, **more: Any) -> Column:
 
 _NUMBER = Column("", "continuous")
 _LARGE = Column("", "large")
+_SECONDS = Column("", "large", has_whole_values=True)
 _FLOATS = _whole("", 0, 4, "whole floats")
 _LIST = Column("", "list", (0.1, 0.48, 1.0, 2.7, 5.0))
 _WORDS = Column("", "category", WORDS[:3])
@@ -108,6 +112,7 @@ DESIGNS: dict[str, tuple[Column, ...]] = {
     "integers": (_whole("", 0, 6), _whole("", -3, 3), _whole("", 10, 14)),
     "mixed": (_NUMBER, _whole("", 0, 5), _LIST),
     "finite": (_step("", 0.5, -3, 3), _LIST, _FLOATS),
+    "seconds": (_SECONDS, _whole("", 0, 4), _NUMBER),
     "large": (_LARGE, _NUMBER, _FLOATS),
     "words": (_WORDS, _NUMBER, _whole("", 0, 4)),
     "sizes": (_SIZES, _step("", 0.05, 0, 6), _whole("", 1, 4, "whole floats")),
@@ -117,6 +122,7 @@ DESIGNS: dict[str, tuple[Column, ...]] = {
     "missing steps": (_step("", 0.5, 0, 5, has_missing=True), replace(_LIST, has_missing=True), _whole("", 0, 3)),
     "missing words": (replace(_WORDS, has_missing=True), replace(_NUMBER, has_missing=True), _whole("", 0, 4)),
     "missing large": (replace(_LARGE, has_missing=True), replace(_SIZES, has_missing=True), _LIST),
+    "missing four": (replace(_LARGE, has_missing=True), replace(_NUMBER, has_missing=True), _LIST, _whole("", 0, 3)),
     "missing group": (_GROUP, replace(_NUMBER, has_missing=True), replace(_FLOATS, has_missing=True)),
 }  # fmt: skip
 DESIGNS = {
@@ -135,8 +141,13 @@ def frame_of(columns: Sequence[Column], points: Floats) -> pd.DataFrame:
                 made[field] = (value == k).astype(np.int64)
         elif column.kind == "category":
             codes = np.where(np.isnan(value), -1, value).astype(np.int64)
-            made[column.name] = pd.Categorical.from_codes(codes, categories=list(column.values))
-        elif column.kind == "integer" and not np.isnan(value).any() and (value == np.rint(value)).all():
+            labels = [*column.values, *([UNSEEN] if (codes == len(column.values)).any() else [])]
+            made[column.name] = pd.Categorical.from_codes(codes, categories=labels)
+        elif (
+            (column.kind == "integer" or column.has_whole_values)
+            and not np.isnan(value).any()
+            and (value == np.rint(value)).all()
+        ):
             made[column.name] = value.astype(np.int64)
         else:
             made[column.name] = value
@@ -155,21 +166,29 @@ def points_of(columns: Sequence[Column], frame: pd.DataFrame) -> Floats:
             is_one = (np.isin(held, (0.0, 1.0)).all(axis=1)) & (held.sum(axis=1) == 1)
             points[is_one, j] = held[is_one].argmax(axis=1)
         elif column.kind == "category":
-            number = {label: float(k) for k, label in enumerate(column.values)}
-            cells = [None if pd.isna(cell) else cell for cell in frame[column.name]]
-            points[:, j] = [np.nan if cell is None else number.get(cell, -1.0) for cell in cells]
+            points[:, j] = [code_of(column, None if pd.isna(cell) else cell) for cell in frame[column.name]]
         else:
             points[:, j] = frame[column.name].to_numpy(np.float64, na_value=np.nan)
     return points
 
 
-def schema_of(columns: Sequence[Column]) -> Schema:
+def schema_of(columns: Sequence[Column], *, with_labels: bool = True) -> Schema:
     """What the user says of the columns."""
-    return Schema([column.feature or Feature(column.name) for column in columns])
+    return Schema([column.feature(with_labels=with_labels) for column in columns])
+
+
+def code_of(column: Column, cell: Any) -> float:
+    """A value as the oracle writes it, from the user's; -1 for a label that the column does not have."""
+    if cell is None:
+        return float("nan")
+    if not column.is_category:
+        return float(cell)
+    labels = (*column.values, UNSEEN)
+    return float(labels.index(cell)) if cell in labels else -1.0
 
 
 def cell_of(column: Column, value: float) -> Any:
     """A value as the user writes it: a number, a label, None where it is missing."""
     if np.isnan(value):
         return None
-    return column.values[int(value)] if column.is_category else float(value)
+    return (*column.values, UNSEEN, "no label of this column")[int(value)] if column.is_category else float(value)

@@ -88,11 +88,59 @@ MEASURES = {
 }
 
 
+DOMAINS = ("of the data", "given bounds", "infinite bounds", "without data")
+SCALES = ("range", "std", "mad", "none", "sizes")
+FAR = 1e3  # how many ranges of the data are looked at where the domain is infinite
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Where answers may lie, column by column, and what a change of 1 is."""
+
+    low: Floats  # (d,)
+    high: Floats  # (d,)
+    offset: Floats  # (d,)
+    scale: Floats  # (d,)
+    bounds: Any = None  # as they are given
+    sizes: Any = "range"  # as they are given
+
+    @classmethod
+    def of(cls, model: Model, domain: str, scale: str) -> Space:
+        data = model.data
+        first, last = np.nanmin(data, axis=0), np.nanmax(data, axis=0)
+        spread, centre = last - first, np.nanmedian(data, axis=0)
+        low, high, bounds = first.copy(), last.copy(), None
+        if domain == "given bounds":
+            low, high = first - np.ceil(0.25 * spread), last + np.ceil(0.1 * spread)
+            bounds = low, high
+        elif domain != "of the data":
+            low, high = np.full(len(first), -np.inf), np.full(len(first), np.inf)
+            bounds = None if domain == "without data" else (-np.inf, np.inf)
+        for j, column in enumerate(model.columns):
+            if column.kind == "step":  # the schema says more than the bounds
+                low[j], high[j] = column.values[0], column.values[-1]
+        deviation = np.nanstd(data, axis=0)
+        if scale == "range":
+            return cls(low, high, first, np.where(spread > 0, spread, 1.0), bounds)
+        if scale == "std":
+            return cls(low, high, np.nanmean(data, axis=0), np.where(deviation > 0, deviation, 1.0), bounds, "std")
+        if scale == "mad":
+            size = np.nanmedian(np.abs(data - centre), axis=0)
+            size = np.where(size > 0, size, deviation)
+            return cls(low, high, centre, np.where(size > 0, size, 1.0), bounds, "mad")
+        nothing = np.zeros(len(first))
+        if scale == "none":
+            return cls(low, high, nothing, np.ones(len(first)), bounds, None)
+        sizes = np.round(np.maximum(spread, 1e-3) * 0.7, 3)
+        return cls(low, high, nothing, sizes, bounds, sizes)
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """What is asked of one row, as a user means it."""
 
     model: Model
+    space: Space
     row: Floats  # (d,)
     constraints: tuple[Any, ...]
     measure: Measure
@@ -112,32 +160,22 @@ class Question:
 
     # ---- the space
 
-    @cached_property
+    @property
     def low(self) -> Floats:
-        """(d,) the domain of every column of numbers: what the schema says, else the range of the data."""
-        return np.array(
-            [c.values[0] if c.kind == "step" else own for c, own in zip(self.columns, self.first, strict=True)]
-        )
-
-    @cached_property
-    def high(self) -> Floats:
-        last = np.nanmax(self.model.data, axis=0)
-        return np.where(self._has_steps, [c.values[-1] if c.step else 0.0 for c in self.columns], last)
+        return self.space.low
 
     @property
-    def _has_steps(self) -> Bools:
-        return np.array([column.kind == "step" for column in self.columns])
+    def high(self) -> Floats:
+        return self.space.high
 
-    @cached_property
-    def first(self) -> Floats:
-        """(d,) where the range of the data begins."""
-        return np.nanmin(self.model.data, axis=0)
-
-    @cached_property
+    @property
     def scale(self) -> Floats:
-        """(d,) what a change of 1 is: the range of the data, 1 where that is 0."""
-        spread = np.nanmax(self.model.data, axis=0) - self.first
-        return np.where(spread > 0, spread, 1.0)
+        return self.space.scale
+
+    @property
+    def start(self) -> Floats:
+        """(d,) the row in the space in which distance is measured."""
+        return (self.row - self.space.offset) / self.space.scale
 
     @cached_property
     def inverse(self) -> Floats:
@@ -145,7 +183,7 @@ class Question:
         covariance = self.covariance
         if covariance is None:
             known = self.model.data[~np.isnan(self.model.data).any(axis=1)]
-            covariance = np.cov(((known - self.first) / self.scale).T, bias=True)
+            covariance = np.cov(((known - self.space.offset) / self.scale).T, bias=True)
         return np.linalg.inv(covariance) * np.sqrt(np.outer(self.weights, self.weights))
 
     # ---- what an answer is
@@ -159,7 +197,12 @@ class Question:
             number = self.model.scores(points) if isinstance(self.target, Score) else self.model.answers(points)
             return (number >= self.target.low) & (number <= self.target.high)
         said = self.model.answers(points)
-        return said != self.model.answers(self.row[None])[0] if self.target is None else said == self.target
+        return said != self.origin if self.target is None else said == self.target
+
+    @cached_property
+    def origin(self) -> Any:
+        """What the model says of the row."""
+        return self.model.answers(self.row[None])[0]
 
     @cached_property
     def wanted_cells(self) -> Bools:
@@ -173,7 +216,7 @@ class Question:
             assert number is not None
             return (number >= self.target.low) & (number <= self.target.high)
         if self.target is None:
-            return atlas.answer != self.model.answers(self.row[None])[0]
+            return atlas.answer != self.origin
         return atlas.answer == self.target
 
     # ---- what an answer may be
@@ -252,7 +295,8 @@ class Question:
         if isinstance(constraint, Fixed):
             return bool(is_same)
         if isinstance(constraint, Increasing | Decreasing):
-            if is_same or np.isnan(own):
+            is_outside = self.columns[j].is_category and own >= len(self.columns[j].values)  # of the order
+            if is_same or np.isnan(own) or is_outside:
                 return bool(is_same)
             return bool(np.isnan(value) or (value >= own if isinstance(constraint, Increasing) else value <= own))
         if isinstance(constraint, Range):
@@ -301,9 +345,13 @@ class Question:
 
     def is_witness(self, point: Floats) -> bool:
         """Whether a point is an answer beyond any doubt."""
-        told = [self.says_column(j, float(point[j])) for j in range(len(point))]
-        told += [self.says(one, point) for one in self.constraints]
-        return bool(all(one is True for one in told) and self.leaves_alone(point) and self.wanted(point[None])[0])
+        return self.is_allowed(point) and bool(self.wanted(point[None])[0])
+
+    def is_allowed(self, point: Floats) -> bool:
+        """Whether a point obeys all that is asked of it but the model's answer, beyond any doubt."""
+        if not all(self.says_column(j, float(value)) is True for j, value in enumerate(point)):
+            return False
+        return all(self.says(one, point) is True for one in self.constraints) and self.leaves_alone(point)
 
     # ---- what it costs
 
@@ -317,7 +365,7 @@ class Question:
             return combined(self.measure, self.weights, np.abs(delta), changed)
         kept = ~np.array([c.is_category for c in self.columns]) & ~np.isnan(self.row)
         if self.measure.name == "cosine":
-            z = ((self.row - self.first) / self.scale)[kept]
+            z = self.start[kept]
             return one_less_cosine(self.weights[kept], z, z + delta[:, kept])
         delta = np.where(kept, delta, 0.0)
         square = np.maximum(np.einsum("nf,fg,ng->n", delta, self.inverse, delta), 0.0)

@@ -11,7 +11,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,11 @@ from truth.columns import DESIGNS, Column, frame_of
 
 LIBRARIES = (
     "decision tree", "random forest", "extra trees", "gradient boosting", "histogram boosting", "AdaBoost", "XGBoost",
-    "LightGBM", "CatBoost", "one-hot pipeline", "ordinal pipeline", "imputer pipeline",
+    "LightGBM", "CatBoost", "pipeline",
 )  # fmt: skip
-PIPELINES = ("one-hot pipeline", "ordinal pipeline", "imputer pipeline")
-TAKES_CATEGORIES = ("histogram boosting", "XGBoost", "LightGBM", "one-hot pipeline", "ordinal pipeline")
-NO_MISSING = ("gradient boosting", "AdaBoost", "ordinal pipeline")
+TAKES_CATEGORIES = ("histogram boosting", "XGBoost", "LightGBM", "pipeline")
+READS_UNSEEN = ("histogram boosting", "LightGBM", "pipeline")
+NO_MISSING = ("gradient boosting", "AdaBoost")
 SINGLE = ("gradient boosting", "histogram boosting", "XGBoost", "LightGBM", "CatBoost")  # score of 2 classes
 N_ROWS = 60
 _ZERO = float(np.float32(1e-35))  # LightGBM's predict leaves out what is no further from 0
@@ -151,7 +151,8 @@ def _ends(model: Model, j: int) -> tuple[Floats, Floats]:
     """The first and the last value of every cell of a column."""
     column, cuts = model.columns[j], model.cuts[j]
     if column.is_category:
-        low = high = np.arange(float(len(column.values)))
+        has_unseen = column.kind == "category" and model.library in READS_UNSEEN
+        low = high = np.arange(float(len(column.values) + has_unseen))
     else:
         own = model.data[:, j]
         far = float(np.nanmax(own) - np.nanmin(own)) + 1.0
@@ -168,7 +169,7 @@ def _ends(model: Model, j: int) -> tuple[Floats, Floats]:
 
 def _cuts(model: Model) -> tuple[Floats, ...]:
     """By column, the last number to the left of each threshold: all by one bisection over the float64 numbers."""
-    final = model.model[-1] if model.library in PIPELINES else model.model
+    final = model.model[-1] if model.library == "pipeline" else model.model
     splits, compare = _thresholds(final)
     place = [_column_of(model, number) for number, _ in splits]
     kept = [k for k, j in enumerate(place) if j is not None]
@@ -177,16 +178,37 @@ def _cuts(model: Model) -> tuple[Floats, ...]:
     column = np.array([place[k] for k in kept])
     threshold = np.array([splits[k][1] for k in kept])
     seen = np.array([splits[k][0] for k in kept])
+
+    def goes_left(value: Floats) -> Any:
+        return compare(_sent(model, column, seen, value) if model.library == "pipeline" else value, threshold)
+
     low, high = np.full(len(kept), _bits(-1e30)), np.full(len(kept), _bits(1e30))
+    if model.library == "pipeline":
+        low, high = _around(model, column, seen, threshold, goes_left)
     while (high > low + 1).any():
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
-        value = _floats(middle)
-        if model.library in PIPELINES:
-            value = _sent(model, column, seen, value)
-        goes_left = compare(value, threshold)
-        low, high = np.where(goes_left, middle, low), np.where(goes_left, high, middle)
+        is_left = goes_left(_floats(middle))
+        low, high = np.where(is_left, middle, low), np.where(is_left, high, middle)
     last = _floats(low)
     return tuple(np.unique(last[column == j]) for j in range(len(model.columns)))
+
+
+def _around(
+    model: Model,
+    column: NDArray[np.intp],
+    seen: NDArray[np.intp],
+    threshold: Floats,
+    goes_left: Callable[[Floats], Any],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where to look for the raw thresholds: beside where a straight line through two values puts them."""
+    first, last = np.nanmin(model.data, axis=0)[column], np.nanmax(model.data, axis=0)[column]
+    at_first, at_last = (_sent(model, column, seen, value) for value in (first, last))
+    guess = first + (threshold - at_first) * (last - first) / (at_last - at_first)
+    room = 1e-5 * (np.abs(guess) + last - first)
+    low, high = guess - room, guess + room
+    is_between = goes_left(low) & ~goes_left(high)
+    low, high = np.where(is_between, low, -1e30), np.where(is_between, high, 1e30)
+    return np.array([_bits(value) for value in low]), np.array([_bits(value) for value in high])
 
 
 def _sent(model: Model, column: NDArray[np.intp], seen: NDArray[np.intp], value: Floats) -> Floats:
@@ -203,7 +225,7 @@ def _sent(model: Model, column: NDArray[np.intp], seen: NDArray[np.intp], value:
 
 def _column_of(model: Model, number: int) -> int | None:
     """The column of numbers that the model's own column is; None where it is one of categories."""
-    if model.library in PIPELINES:
+    if model.library == "pipeline":
         part, name = model.model[:-1].get_feature_names_out()[number].split("__", 1)
         names = [column.name for column in model.columns]
         return names.index(name) if part == "numbers" else None
@@ -281,6 +303,7 @@ def _floats(place: NDArray[np.int64]) -> Floats:
 # ---- fitting
 
 
+@cache
 def why_no_model(library: str, design: str, n_classes: int) -> str | None:
     """Why there is no such model; None where there is one."""
     columns = DESIGNS[design]
@@ -288,12 +311,8 @@ def why_no_model(library: str, design: str, n_classes: int) -> str | None:
     has_group = any(column.kind == "one-hot" for column in columns)
     if has_words and library not in TAKES_CATEGORIES:
         return f"{library} takes numbers only"
-    if has_group and library in PIPELINES:
+    if has_group and library == "pipeline":
         return "behind a pipeline the encoder makes the groups"
-    if library in ("one-hot pipeline", "ordinal pipeline") and not has_words:
-        return "an encoder has nothing to encode"
-    if library == "imputer pipeline" and not any(column.has_missing for column in columns):
-        return "an imputer has nothing to fill"
     if any(column.has_missing for column in columns) and library in NO_MISSING:
         return f"{library} takes no missing values"
     if library == "AdaBoost" and n_classes == 0:
@@ -301,7 +320,7 @@ def why_no_model(library: str, design: str, n_classes: int) -> str | None:
     return None
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=200)
 def fitted(library: str, design: str, n_classes: int, seed: int) -> Model:
     """A small model; n_classes 0: one that predicts a number."""
     columns = DESIGNS[design]
@@ -407,28 +426,29 @@ def _catboost(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
     )  # fmt: skip
 
 
-def _pipeline(name: str) -> Callable[..., Any]:
-    def make(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
-        from sklearn.compose import ColumnTransformer
-        from sklearn.impute import SimpleImputer
-        from sklearn.pipeline import Pipeline, make_pipeline
-        from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+def _pipeline(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    """A scaler, an imputer where values are missing, an encoder where there are words, and trees."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline, make_pipeline
+    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-        words = [column.name for column in columns if column.is_category]
-        numbers = [column.name for column in columns if not column.is_category]
-        scaler = StandardScaler() if seed % 2 else MinMaxScaler()
-        fill = SimpleImputer(strategy="median")
-        before = [("numbers", scaler if name == "ordinal pipeline" else make_pipeline(fill, scaler), numbers)]
-        if name == "one-hot pipeline":
-            before.append(("words", OneHotEncoder(sparse_output=False, handle_unknown="ignore"), words))
-        if name == "ordinal pipeline":
-            before.append(("words", OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), words))
-        kinds = ("random forest", "gradient boosting", "decision tree")
-        return Pipeline(
-            [("before", ColumnTransformer(before)), ("model", _FIT[kinds[seed % 3]](columns, n_classes, seed))]
-        )
-
-    return make
+    words = [column for column in columns if column.is_category]
+    numbers = [column for column in columns if not column.is_category]
+    scaler = StandardScaler() if seed % 2 else MinMaxScaler()
+    if any(column.has_missing for column in numbers):
+        scaler = make_pipeline(SimpleImputer(strategy="median"), scaler)
+    before = [("numbers", scaler, [column.name for column in numbers])]
+    if words:
+        is_missing = any(column.has_missing for column in words)
+        encoder: Any = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
+        if is_missing and seed % 2:  # the word for a missing label is one that nobody wrote
+            encoder = make_pipeline(SimpleImputer(strategy="constant", fill_value="missing"), encoder)
+        elif not is_missing and seed % 2:
+            encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        before.append(("words", encoder, [column.name for column in words]))
+    kinds = ("random forest", "gradient boosting", "decision tree")
+    return Pipeline([("before", ColumnTransformer(before)), ("model", _FIT[kinds[seed % 3]](columns, n_classes, seed))])
 
 
 _FIT: dict[str, Callable[..., Any]] = {
@@ -438,5 +458,5 @@ _FIT: dict[str, Callable[..., Any]] = {
     "XGBoost": _xgboost,
     "LightGBM": _lightgbm,
     "CatBoost": _catboost,
-    **{name: _pipeline(name) for name in PIPELINES},
+    "pipeline": _pipeline,
 }

@@ -29,6 +29,8 @@ from treefocus.constraints import AtMost, Together
 from treefocus.forest import Bools, Floats
 from truth.meaning import Question, combined, one_less_cosine
 
+AROUND = 20.0  # whole numbers beyond the data that are looked at where the domain has no end
+FAR = 1e3  # the same of other numbers, in ranges of the data
 MOST_BOXES = 400_000
 MOST_PROGRAMS = 300  # a row; boxes beyond are left out, nearest first
 
@@ -61,6 +63,13 @@ class TooManyBoxesError(Exception):
 
 def nearest(question: Question, *, only_whether: bool = False) -> Witness | None:
     """The closest answer, None where there is none; `only_whether` takes any."""
+    found = _nearest(question, only_whether)
+    if found is not None and not question.is_witness(found.point):
+        raise AssertionError(f"the model does not say of {found.point} what it says of its cell")
+    return found
+
+
+def _nearest(question: Question, only_whether: bool) -> Witness | None:
     pieces = [_pieces(question, j) for j in range(len(question.row))]
     shape = tuple(len(own.low) for own in pieces)
     if np.prod(shape) > MOST_BOXES:
@@ -89,7 +98,7 @@ def _first(question: Question, order: NDArray[np.intp], points: Floats, only_whe
     for k in order:
         if best is not None and (only_whether or question.cost(points[k][None])[0] >= best.cost):
             return best
-        if question.is_witness(points[k]):
+        if question.is_allowed(points[k]):
             cost = float(question.cost(points[k][None])[0])
             best = Witness(points[k], cost) if best is None or cost < best.cost else best
     return best
@@ -103,8 +112,8 @@ def _pieces(question: Question, j: int) -> Pieces:
     if column.is_category:
         values = np.arange(float(len(column.values)))
         low = high = values if np.isnan(own) or own in values else np.append(values, own)
-    elif column.is_finite and column.kind != "large":
-        values = np.array(column.values, np.float64)
+    elif column.is_finite:
+        values = _held(question, j)
         low = high = values if np.isnan(own) else np.union1d(values, [own])
     else:
         low, high = _cut(question, j)
@@ -128,6 +137,17 @@ def _pieces(question: Question, j: int) -> Pieces:
     return Pieces(low, high, cell, size.astype(np.float64), changed)
 
 
+def _held(question: Question, j: int) -> Floats:
+    """The values of a column that holds few; of whole numbers without end, those around the data."""
+    column = question.columns[j]
+    if not column.is_whole:
+        return np.array(column.values, np.float64)
+    low, high = max(question.low[j], column.values[0] - AROUND), min(question.high[j], column.values[-1] + AROUND)
+    own = question.row[j]
+    low, high = (low, high) if np.isnan(own) else (min(low, own), max(high, own))  # from outside, towards the domain
+    return np.arange(np.ceil(low), np.floor(high) + 1.0)
+
+
 def _is_alone(constraint: Any, name: str) -> bool:
     """Whether a constraint is about this one column alone."""
     if isinstance(constraint, Range | OneOf):
@@ -139,7 +159,10 @@ def _is_alone(constraint: Any, name: str) -> bool:
 def _cut(question: Question, j: int) -> tuple[Floats, Floats]:
     """The pieces of a column of any numbers: between thresholds, and every number that is named by itself."""
     own, name = float(question.row[j]), question.columns[j].name
-    ends = [question.low[j], question.high[j], *([] if np.isnan(own) else [own])]
+    held = question.model.data[:, j]
+    far = FAR * float(np.nanmax(held) - np.nanmin(held))
+    ends = [max(question.low[j], np.nanmin(held) - far), min(question.high[j], np.nanmax(held) + far)]
+    ends += [] if np.isnan(own) else [own]
     first, last = min(ends), max(ends)
     named = {own, question.low[j], question.high[j]}
     for one in question.constraints:
@@ -158,6 +181,10 @@ def _cut(question: Question, j: int) -> tuple[Floats, Floats]:
     stops = np.unique(stops[(stops >= first) & (stops < last)])
     low = np.concatenate([[first], np.nextafter(stops, np.inf)])
     high = np.concatenate([stops, [last]])
+    if question.columns[j].is_whole:
+        is_own = (low == own) & (high == own)
+        low, high = np.where(is_own, low, np.ceil(low)), np.where(is_own, high, np.floor(high))
+        low, high = low[low <= high], high[low <= high]
     return low, high
 
 
@@ -205,7 +232,7 @@ def _closest(question: Question, low: Floats, high: Floats, size: Floats, change
     point = any_value.copy()
     step_low, step_high = ((end - row)[:, known] / question.scale[known] for end in (low, high))
     if measure.name == "cosine":
-        z = ((row - question.first) / question.scale)[known]
+        z = question.start[known]
         cost, best = _smallest_angle(question.weights[known], z, z + step_low, z + step_high)
         best = best - z
     else:
@@ -249,8 +276,8 @@ def _smallest_angle(w: Floats, z: Floats, low: Floats, high: Floats) -> tuple[Fl
             best = yy / zy
         tried.append(np.clip(np.where(np.isfinite(best), best, middle), ends[:, k], ends[:, k + 1]))
     cost, where = np.full(n, np.inf), low.copy()
-    for mu in tried:
-        y = np.clip(mu[:, None] * z, low, high)
+    corners = [np.where(np.array(side), low, high) for side in product((True, False), repeat=low.shape[1])]
+    for y in (*(np.clip(mu[:, None] * z, low, high) for mu in tried), *corners):
         value = one_less_cosine(w, z, y)
         better = value < cost
         cost, where = np.where(better, value, cost), np.where(better[:, None], y, where)
@@ -283,18 +310,23 @@ def _under_sums(
             continue
         if best is not None and (only_whether or bound[k] >= best.cost):
             break
-        if is_met[k] and question.is_witness(point[k]):
+        if is_met[k] and question.is_allowed(point[k]):
             tried = [point[k]]
         elif is_single[k].all() or n_programs >= MOST_PROGRAMS:
             continue
         else:
             n_programs += 1
             tried = _programs(question, matrix, limit, low[k], high[k])
-        for one in tried:
-            cost = float(question.cost(one[None])[0])
-            if (best is None or cost < best.cost) and question.is_witness(one):
+        costs = question.cost(np.array(tried).reshape(len(tried), low.shape[1]))
+        for one, cost in zip(tried, costs.tolist(), strict=True):
+            if (best is None or cost < best.cost) and _is_inside(one, low[k], high[k]) and question.is_allowed(one):
                 best = Witness(one, cost)
     return best
+
+
+def _is_inside(point: Floats, low: Floats, high: Floats) -> bool:
+    """Whether a point lies in a box."""
+    return bool((((point >= low) & (point <= high)) | (np.isnan(point) & np.isnan(low))).all())
 
 
 def _programs(question: Question, matrix: Floats, limit: Floats, low: Floats, high: Floats) -> list[Floats]:
@@ -313,7 +345,19 @@ def _programs(question: Question, matrix: Floats, limit: Floats, low: Floats, hi
     for u in _candidates(question, a, b, free, held, low, high):
         point = held.copy()
         point[free] = np.clip(_origin(question, free, low, high) + u * scale, low[free], high[free])
-        found += [point, *_exact(question, point, free, low, high)]
+        found += [point, *_exact(question, point, free, low, high), *_whole(question, point, free)]
+    return found
+
+
+def _whole(question: Question, point: Floats, free: NDArray[np.intp]) -> list[Floats]:
+    """The point again with whole numbers where the columns hold them, rounded down and up."""
+    columns = [j for j in free if question.columns[j].is_whole]
+    found = []
+    for rounded in product((np.floor, np.ceil), repeat=len(columns)) if columns else ():
+        made = point.copy()
+        for j, one in zip(columns, rounded, strict=True):
+            made[j] = one(point[j])
+        found.append(made)
     return found
 
 
@@ -399,9 +443,9 @@ def _toward_ray(question: Question, a: Floats, b: Floats, free: NDArray[np.intp]
     known = np.array(
         [j for j in range(len(held)) if not np.isnan(question.row[j]) and not question.columns[j].is_category]
     )
-    z = ((question.row - question.first) / question.scale)[known]
+    z = question.start[known]
     w, n = question.weights[known], len(known)
-    at = ((held - question.first) / question.scale)[known]
+    at = ((held - question.space.offset) / question.scale)[known]
     rows, right = [], []
     for own, end in zip(a, b, strict=True):  # own' (y - z) <= end  becomes  own' v - (end + own' z) t <= 0
         full = np.zeros(n)

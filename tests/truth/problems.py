@@ -17,9 +17,12 @@ import pandas as pd
 
 from treefocus import (
     AtMost,
+    Auto,
     Condition,
     Decreasing,
+    Exact,
     Fixed,
+    Focus,
     Implies,
     Increasing,
     Interval,
@@ -34,8 +37,8 @@ from treefocus import (
 )
 from treefocus.forest import Floats
 from truth.columns import DESIGNS, KINDS, Column, cell_of, frame_of
-from truth.meaning import MEASURES, Question
-from truth.models import LIBRARIES, SINGLE, Model, fitted, why_no_model
+from truth.meaning import DOMAINS, MEASURES, SCALES, Question, Space
+from truth.models import LIBRARIES, NO_MISSING, READS_UNSEEN, SINGLE, Model, fitted, why_no_model
 
 CONSTRAINTS = (
     "none", "fixed", "range", "relative range", "increasing", "decreasing", "one of", "at most", "at most of some",
@@ -46,13 +49,14 @@ ASKED = ("ways", "why not", "prices", "region", "rounded", "plausibility", "cert
 WEIGHTS = ("no weights", "weights")
 DIMENSIONS = {
     "distance": tuple(MEASURES), "weights": WEIGHTS, "constraint": CONSTRAINTS, "column": KINDS, "target": TARGETS,
-    "library": LIBRARIES, "asked": ASKED,
+    "library": LIBRARIES, "domain": DOMAINS, "asked": ASKED,
 }  # fmt: skip
 COUPLED = tuple(name for name, measure in MEASURES.items() if measure.is_coupled)
 OF_NUMBERS = ("range", "relative range", "linear", "two linears", "equality")
 Pair = tuple[tuple[str, str], tuple[str, str]]
+STRATEGIES = ("auto", "exact", Exact(node_limit=12), Auto(prove=False), Focus(iterations=60, retry=False))
 N_ROWS = 2
-N_MODELS = 3  # of each library, design and task
+MODELS = (0.5, 0.2, 0.1, 0.08, 0.06, 0.06)  # how often each model of a library, design and task is taken
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Spec:
     weights: str
     target: str
     constraints: tuple[tuple[str, tuple[int, ...]], ...]  # kinds, and the columns that each is about
+    domain: str
     asked: tuple[str, ...]
 
     @classmethod
@@ -90,22 +95,30 @@ class Spec:
             designs = [design for design in DESIGNS if why_no_model(library, design, n_classes) is None]
         design = one(designs)
         measure = one(tuple(MEASURES))
-        kinds = [one(CONSTRAINTS) for _ in range(one((1, 1, 2, 2, 3)))]
+        kinds = [one(CONSTRAINTS) for _ in range(one((1, 2, 2, 3, 3)))]
         drawn = []
         for kind in dict.fromkeys(kinds):
             about = _about(kind, DESIGNS[design], measure, rng)
             if about is not None:
                 drawn.append((kind, about))
-        drawn = [(kind, about) for kind, about in drawn if kind != "none" or len(drawn) == 1]
+        drawn = _apart([(kind, about) for kind, about in drawn if kind != "none" or len(drawn) == 1])
+        domain = one((*DOMAINS, "of the data", "of the data"))
         asked = tuple(sorted({one(ASKED) for _ in range(2)}, key=ASKED.index))
+        if domain == "without data":
+            asked = tuple(own for own in asked if own != "plausibility") or ("ways",)
         return cls(
-            seed, library, design, n_classes, int(rng.integers(N_MODELS)), measure, one(WEIGHTS), target,
-            tuple(drawn) or (("none", ()),), asked,
+            seed, library, design, n_classes, int(rng.choice(len(MODELS), p=MODELS)), measure, one(WEIGHTS), target,
+            tuple(drawn) or (("none", ()),), domain, asked,
         )  # fmt: skip
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return DESIGNS[self.design]
+
+    @property
+    def model(self) -> tuple[str, str, int, int]:
+        """What `fitted` takes."""
+        return self.library, self.design, self.n_classes, self.model_seed
 
     def words(self) -> dict[str, set[str]]:
         """By dimension, what occurs; a column's kind where it is not tied to a constraint."""
@@ -116,6 +129,7 @@ class Spec:
             "column": {tag for column in self.columns for tag in column.tags},
             "target": {self.target},
             "library": {self.library},
+            "domain": {self.domain},
             "asked": set(self.asked),
         }
 
@@ -157,6 +171,17 @@ def _about(kind: str, columns: tuple[Column, ...], measure: str, rng: np.random.
     return (int(rng.choice(every)),)
 
 
+def _apart(drawn: list[tuple[str, tuple[int, ...]]]) -> list[tuple[str, tuple[int, ...]]]:
+    """The same with nothing that may become missing where a sum asks for its value, which is refused."""
+    summed = {j for kind, about in drawn for j in about if kind in ("linear", "two linears", "equality")}
+    found = []
+    for kind, about in drawn:
+        kept = tuple(j for j in about if kind != "may be missing" or j not in summed)
+        if kept or not about:
+            found.append((kind, kept))
+    return found
+
+
 def why_excluded(pair: Pair) -> str | None:
     """Why a pair of words cannot meet; None where it can."""
     words = dict(pair)
@@ -172,7 +197,7 @@ def why_excluded(pair: Pair) -> str | None:
             return "refused: a missing value cannot be measured"
         if column in ("integer", "one-hot"):
             return "a column of the dtype int64 holds no missing value"
-        if library in ("gradient boosting", "AdaBoost", "ordinal pipeline"):
+        if library in NO_MISSING:
             return f"{library} takes no missing values"
     if column is not None and library is not None:
         made = [
@@ -189,6 +214,8 @@ def why_excluded(pair: Pair) -> str | None:
                 if any(column in own.tags for own in columns)
             }
             return "; ".join(sorted(reasons))
+    if words.get("domain") == "without data" and words.get("asked") == "plausibility":
+        return "there is nothing to be like"
     if library == "AdaBoost" and words.get("target") == "interval":
         return "AdaBoostRegressor is not a sum of trees"
     if library == "AdaBoost" and words.get("target") == "score":
@@ -206,8 +233,11 @@ def every_pair() -> Iterator[Pair]:
         yield ("constraint", a), ("constraint", b)
 
 
-def chosen_seeds(n: int, seed: int = 0, *, at_least: int = 10, tries: int = 12) -> list[int]:
-    """Seeds of n problems, each the one of a few in which most pairs meet that have met fewer than `at_least` times."""
+def chosen_seeds(n: int, seed: int = 0, *, at_least: int = 10, tries: int = 8) -> list[int]:
+    """Seeds of n problems, each the one of a few in which most pairs meet that have met fewer than `at_least` times.
+
+    Problems of one model stand next to each other, so that it is fitted once.
+    """
     met: Counter[Pair] = Counter()
     wanted = {pair for pair in every_pair() if why_excluded(pair) is None}
     found = []
@@ -218,8 +248,8 @@ def chosen_seeds(n: int, seed: int = 0, *, at_least: int = 10, tries: int = 12) 
         best = max(specs, key=lambda spec: sum(1.0 / (1 + met[pair]) for pair in spec.pairs() & wanted))
         met.update(best.pairs())
         wanted -= {pair for pair in best.pairs() if met[pair] >= at_least}
-        found.append(best.seed)
-    return found
+        found.append(best)
+    return [spec.seed for spec in sorted(found, key=lambda spec: (spec.model, spec.seed))]
 
 
 # ---- problems
@@ -238,6 +268,9 @@ class Problem:
     weights: dict[str, float] | None
     covariance: Floats | None
     plausibility: Any
+    space: Space
+    strategy: Any
+    with_labels: bool  # the schema names the labels of categories without an order
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -246,8 +279,8 @@ class Problem:
     def question(self, i: int) -> Question:
         weights = np.array([(self.weights or {}).get(column.name, 1.0) for column in self.model.columns])
         return Question(
-            self.model, self.rows[i], self.constraints, MEASURES[self.spec.measure], self.targets[i], weights,
-            self.covariance,
+            self.model, self.space, self.rows[i], self.constraints, MEASURES[self.spec.measure], self.targets[i],
+            weights, self.covariance,
         )  # fmt: skip
 
 
@@ -259,7 +292,7 @@ def drawn(seed: int) -> Problem:
 def made(spec: Spec) -> Problem:
     """The problem that a spec tells of; what it leaves open is drawn by its seed."""
     rng = np.random.default_rng([spec.seed, 1])
-    model = fitted(spec.library, spec.design, spec.n_classes, spec.model_seed)
+    model = fitted(*spec.model)
     rows = np.stack([_row(model, rng) for _ in range(N_ROWS)])
     targets = _targets(spec, model, rng)
     weights = None
@@ -268,14 +301,20 @@ def made(spec: Spec) -> Problem:
         chosen = rng.choice(names, int(rng.integers(1, len(names) + 1)), replace=False)
         weights = {str(name): float(rng.choice([0.25, 0.5, 2.0, 3.0, 10.0])) for name in chosen}
     covariance = None
-    if spec.measure.startswith("mahalanobis") and any(column.is_category for column in model.columns):
+    is_known = spec.domain != "without data" and not any(column.is_category for column in model.columns)
+    if spec.measure.startswith("mahalanobis") and not is_known:
         d = len(model.columns)
         root = rng.normal(size=(d, d)) * 0.3 + 0.3 * np.eye(d)
         covariance = np.round(root @ root.T + 0.02 * np.eye(d), 3)
+    scales = ("none", "sizes") if spec.domain == "without data" else (*SCALES, "range", "range", "range")
+    constraints = tuple(_constraints(spec, model, rows, rng))
     return Problem(
-        spec, model, rows, tuple(_constraints(spec, model, rows, rng)),
+        spec, model, rows, constraints,
         list(targets) if spec.target == "one a row" else targets[0], targets, weights, covariance,
         LocalOutlierFactor(limit=float(rng.choice([1.2, 2.0, 5.0]))) if "plausibility" in spec.asked else None,
+        Space.of(model, spec.domain, scales[int(rng.integers(len(scales)))]),
+        STRATEGIES[int(rng.choice(len(STRATEGIES), p=[0.7, 0.14, 0.1, 0.03, 0.03]))],
+        bool(rng.random() < 0.5),
     )  # fmt: skip
 
 
@@ -286,8 +325,11 @@ def _row(model: Model, rng: np.random.Generator) -> Floats:
         own = model.data[:, j]
         if column.is_category or column.kind == "integer":
             row[j] = own[~np.isnan(own)][int(rng.integers((~np.isnan(own)).sum()))]
-            if column.has_missing and rng.random() < 0.3:
+            draw = rng.random()
+            if column.has_missing and draw < 0.3:
                 row[j] = np.nan
+            elif column.kind == "category" and model.library in READS_UNSEEN and draw < 0.4:
+                row[j] = len(column.values)
             continue
         spread = float(np.nanmax(own) - np.nanmin(own))
         draw = rng.random()
@@ -295,6 +337,8 @@ def _row(model: Model, rng: np.random.Generator) -> Floats:
             row[j] = np.nan
         elif np.isnan(row[j]) or draw < 0.5:
             row[j] = rng.choice(own[~np.isnan(own)])
+        elif column.has_whole_values:
+            row[j] = rng.choice(own) + int(rng.integers(-40, 40))
         elif not column.is_finite and draw < 0.7 and len(model.cuts[j]):
             cut = float(rng.choice(model.cuts[j]))
             row[j] = rng.choice([cut, np.nextafter(cut, np.inf), np.nextafter(cut, -np.inf)])
@@ -428,7 +472,8 @@ def described(problem: Problem) -> str:
     lines = [
         f"seed {spec.seed}: {spec.library}, {spec.design}, {spec.n_classes or 'no'} classes, model {spec.model_seed}",
         f"  columns     {columns}",
-        f"  distance    {spec.measure}, weights {problem.weights}",
+        f"  distance    {spec.measure}, weights {problem.weights}, scale {problem.space.sizes!r}",
+        f"  domain      {spec.domain}; strategy {problem.strategy!r}",
         f"  target      {problem.target!r}",
         f"  constraints {list(problem.constraints)!r}",
         f"  plausible   {problem.plausibility!r}",
