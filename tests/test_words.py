@@ -19,6 +19,7 @@ from questions import stump
 from treefocus import Explainer, Feature, Forest, InvalidInput, OneOf, Schema, Together, load_model, verify
 from treefocus.adapters import translate
 from treefocus.categories import NO_CATEGORY, Categories
+from treefocus.coding import Coding
 from treefocus.tables import read_table
 from treefocus.words import with_words, words_added
 
@@ -171,8 +172,6 @@ def test_a_live_model_is_asked_about_words_it_has_not_seen() -> None:
 
 
 def test_words_in_files(tmp_path: Path) -> None:
-    from treefocus.coding import Coding
-
     (tmp_path / "rows.csv").write_text("housing,income\nrent,0\nown,1\n")
     forest = on_rent(feature_names=("housing", "income"))
     table = read_table(tmp_path / "rows.csv", coding=Coding.of(forest))
@@ -241,3 +240,20 @@ def test_catboost_reads_whole_numbers_as_what_they_print(tmp_path: Path, values:
     again = Explainer(forest, frame).explain(frame)
     assert again.counterfactuals.schema == frame.schema
     assert again.counterfactuals["k"].to_list() == found.counterfactuals["k"].tolist()
+
+
+# Numbers as categories
+
+
+@pytest.mark.parametrize("suffix", ["array", "csv"])
+def test_numbers_of_the_data_are_values(tmp_path: Path, suffix: str) -> None:
+    categories = Categories.of_sets(((3,), None), [[0], None, None])
+    model = stump(0.0, categories=categories, feature_names=("k", "x"))
+    rows: Any = pd.DataFrame({"k": [3.0, 5.0, 12.0], "x": [0.0, 1.0, 2.0]})
+    if suffix == "csv":
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        rows = read_table(tmp_path / "rows.csv", coding=Coding.of(model))
+    explainer = Explainer(model, rows, constraints="k in {3, 12}")
+    assert explainer.labels[0] == (3, 5, 12)
+    found = explainer.explain(rows)
+    assert [found[i].to_dict()["counterfactual"][0] for i in (0, 1)] == [12, 3]

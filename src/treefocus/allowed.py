@@ -97,7 +97,7 @@ def _domains(general: Draft, categories: Categories | None) -> dict[int, Bools]:
     named: dict[int, Bools] = {}
     for j, labels in enumerate(general.labels):
         if labels is not None and categories is not None:
-            values, withheld = general.schema.features[j].values, categories.withheld(j)
+            values, withheld = set(general.schema.features[j].values), set(categories.withheld(j))
             named[j] = np.array([label in values if values else label not in withheld for label in labels], bool)
     return named
 

@@ -108,6 +108,8 @@ class Table:
     def unseen(self, column: int) -> list[Any]:
         """The cells of a column that hold a category without a label."""
         is_unseen = self.values[:, column] == len(self.labels_of(column) or ())
+        if not is_unseen.any():  # the usual case, in which no cell needs to be read
+            return []
         return [cell for cell, is_one in zip(self._cells(column), is_unseen.tolist(), strict=True) if is_one]
 
     def recoded(self, labels: Labels) -> Table:
