@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import paper
 from treefocus import Auto, Explainer
-from treefocus.explanation import Explanations
+from treefocus.explanation.batch import Explanations
 
 MODELS: dict[str, Callable[[], object]] = {
     "rf 100 x 4": lambda: RandomForestClassifier(100, max_depth=4, random_state=0),

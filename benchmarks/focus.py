@@ -40,7 +40,7 @@ def run(setting: dict, threads: int, *, faithful: bool) -> tuple[float, float, f
 
 def twin_ratio(setting: dict, n_rows: int = 64, iterations: int = 20) -> float:
     """How many times slower the NumPy twin is, on the same rows and iterations."""
-    from treefocus.problem import Problem
+    from treefocus.problem.problem import Problem
 
     rows, _ = paper.table(setting["dataset"], "test")
     explainer = paper.explainer(paper.forest(setting["dataset"], setting["model"]), setting["dataset"], "euclidean")

@@ -17,7 +17,7 @@ import numpy as np
 import exact as forests
 import paper
 from treefocus import AtMost, Decreasing, Explainer, Fixed, Increasing, Linear, OneOf, Range
-from treefocus.constraints import Constraint
+from treefocus.constraints.kinds import Constraint
 
 
 def explainer_of(dataset: str, model: str, fixed: list[int]) -> Explainer:

@@ -20,10 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan, Sum
-from treefocus.forest import Bools, Floats, Forest, Ints
-from treefocus.problem import Problem
-from treefocus.schema import FLOAT32, INTEGER, LISTED
+from treefocus.model.forest import Bools, Floats, Forest, Ints
+from treefocus.problem.distances import (
+    Chebyshev,
+    Cosine,
+    Distance,
+    Euclidean,
+    FewestFeatures,
+    Mahalanobis,
+    Manhattan,
+    Sum,
+)
+from treefocus.problem.problem import Problem
+from treefocus.schema.schema import FLOAT32, INTEGER, LISTED
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from forests import adversarial_rows
 from treefocus import kernels
 from treefocus.adapters import Source, translate
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 
 TASKS = ("binary", "multi-class", "regression")
 Model = Any

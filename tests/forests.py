@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from treefocus.forest import LARGEST, Decision, Floats, Forest, InputDtype, join_trees
+from treefocus.model.forest import LARGEST, Decision, Floats, Forest, InputDtype, join_trees
 
 settings.register_profile("treefocus", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("treefocus")

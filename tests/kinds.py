@@ -40,7 +40,7 @@ from treefocus import (
     load_model,
 )
 from treefocus.adapters import translate
-from treefocus.constraints import Constraint
+from treefocus.constraints.kinds import Constraint
 
 Rng = np.random.Generator
 Predict = Callable[[pd.DataFrame], NDArray[Any]]

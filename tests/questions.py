@@ -8,7 +8,7 @@ import numpy as np
 
 from forests import adversarial_rows, random_forest
 from treefocus import Explainer, Focus, kernels
-from treefocus.forest import Floats, Forest
+from treefocus.model.forest import Floats, Forest
 
 FAST = Focus(iterations=120)  # enough for forests of a few splits
 

@@ -23,8 +23,8 @@ from treefocus.app.limits import Limits
 from treefocus.app.question import Question
 from treefocus.app.server import create_app
 from treefocus.app.service import Service
-from treefocus.forest import Floats
-from treefocus.tables import as_table
+from treefocus.model.forest import Floats
+from treefocus.tables.table import as_table
 
 PATIENCE = 60.0  # seconds until a server that does not come up is given up on
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from brute import n_cells
 from forests import adversarial_rows, random_forest
-from treefocus.categories import Categories
-from treefocus.constraints import (
+from treefocus.constraints.kinds import (
     AtMost,
     Condition,
     Constraint,
@@ -23,10 +22,11 @@ from treefocus.constraints import (
     Range,
     Together,
 )
-from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
-from treefocus.forest import Floats, Forest
-from treefocus.problem import Problem, Space
-from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER, Schema
+from treefocus.model.categories import Categories
+from treefocus.model.forest import Floats, Forest
+from treefocus.problem.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
+from treefocus.problem.problem import Problem, Space
+from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, Schema
 
 Rng = np.random.Generator
 MOST_CELLS = 2000

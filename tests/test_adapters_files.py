@@ -14,7 +14,7 @@ from forests import paper_dir, random_forest
 from treefocus import kernels
 from treefocus.adapters import load_forest
 from treefocus.errors import InvalidInput
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 
 # Tree A: x0 <= 0.5 ? (x1 <= 0.1 ? [3, 1] : [1, 3]) : [0, 8].  Tree B: x1 <= 0.3 ? [2, 2] : [9, 1].
 TREE_A = {

@@ -33,11 +33,11 @@ from treefocus import Explainer, InvalidInput, MayBeMissing, UnsupportedModel
 from treefocus.adapters import translate
 from treefocus.adapters.pipeline import UNUSED
 from treefocus.adapters.pipeline_probe import pull_back
-from treefocus.coding import Coding, is_null
-from treefocus.forest import LARGEST, Bools, Floats, Forest
-from treefocus.grid import readable
 from treefocus.kernels import reference
-from treefocus.tables import as_table
+from treefocus.model.forest import LARGEST, Bools, Floats, Forest
+from treefocus.model.grid import readable
+from treefocus.tables.labels import Coding, is_null
+from treefocus.tables.table import as_table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")  # the encoders', which are asked about them
 

@@ -24,7 +24,7 @@ from forests import adversarial_rows
 from treefocus import kernels
 from treefocus.adapters import translate
 from treefocus.errors import InvalidInput, UnsupportedModel
-from treefocus.forest import Floats, Forest
+from treefocus.model.forest import Floats, Forest
 
 Data = tuple[Any, Any]
 BOOSTED = (AdaBoostClassifier, GradientBoostingClassifier)  # their own checks refuse missing values

@@ -24,7 +24,7 @@ from treefocus.app.problems import sentence
 from treefocus.app.question import Question
 from treefocus.app.service import Service
 from treefocus.app.workers import CalledOff, Errand
-from treefocus.tables import as_table
+from treefocus.tables.table import as_table
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs/schema/explanations-1.json").read_text(encoding="utf-8"))
 LIMITS = Limits(rows_per_call=20, rows_per_job=400, seconds_per_row=5.0, body_bytes=200_000, jobs_open=2)

@@ -21,7 +21,7 @@ from treefocus.app.demo import demo_service
 from treefocus.app.limits import Limits
 from treefocus.app.question import Question
 from treefocus.app.service import Service
-from treefocus.tables import as_table
+from treefocus.tables.table import as_table
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 

@@ -31,9 +31,9 @@ from treefocus.app.messages import ExplainBody
 from treefocus.app.options import KINDS
 from treefocus.app.question import Question
 from treefocus.app.service import Service
-from treefocus.explanation import Explanations as Found
-from treefocus.forest import Floats
-from treefocus.tables import as_table
+from treefocus.explanation.batch import Explanations as Found
+from treefocus.model.forest import Floats
+from treefocus.tables.table import as_table
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs/schema/explanations-1.json").read_text(encoding="utf-8"))
 LIMITS = Limits(rows_per_call=20, rows_per_job=100, seconds_per_row=5.0, isolation_trees=120)

@@ -32,7 +32,7 @@ from treefocus.app.demo import demo_service
 from treefocus.app.service import Service
 from treefocus.app.visit import Visit
 from treefocus.render.phrases import catalogue
-from treefocus.tables import as_table, write_columns
+from treefocus.tables.table import as_table, write_columns
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 

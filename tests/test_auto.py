@@ -17,8 +17,8 @@ from questions import random_question, stump
 from small_problems import DISTANCES, small_problem
 from test_exact import check
 from treefocus import Auto, Euclidean, Exact, Explainer, Focus, Forest, Mahalanobis, Status, kernels
-from treefocus.forest import Floats
-from treefocus.problem import Examples, Problem
+from treefocus.model.forest import Floats
+from treefocus.problem.problem import Examples, Problem
 from treefocus.search import Run, auto
 
 EXAMPLES = max(1, round(12 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))

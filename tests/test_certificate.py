@@ -28,8 +28,8 @@ from treefocus import (
     Range,
     verify,
 )
-from treefocus.certificate import certify, fingerprint
 from treefocus.cli import app
+from treefocus.explanation.certificate import certify, fingerprint
 from treefocus.search.base import Status
 
 ROWS, LABELS = load_breast_cancer(return_X_y=True)

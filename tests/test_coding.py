@@ -14,11 +14,11 @@ import pytest
 from questions import stump
 from test_tables import same_frame
 from treefocus import Explainer, Forest, InvalidInput, Status
-from treefocus.categories import Categories
-from treefocus.coding import Coding, decode, encode, encode_text
-from treefocus.grid import readable
-from treefocus.schema import ANY_FLOAT, INTEGER
-from treefocus.tables import as_table, read_table
+from treefocus.model.categories import Categories
+from treefocus.model.grid import readable
+from treefocus.schema.schema import ANY_FLOAT, INTEGER
+from treefocus.tables.labels import Coding, decode, encode, encode_text
+from treefocus.tables.table import as_table, read_table
 
 HOUSING = ("own", "rent", "free")
 CODING = Coding((HOUSING, None), ("housing", "age"))

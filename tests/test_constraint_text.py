@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from questions import stump
 from treefocus import Explainer, InvalidInput, Status
-from treefocus.constraint_text import as_constraints, read_constraints
-from treefocus.constraint_words import written
-from treefocus.constraints import (
+from treefocus.constraints.kinds import (
     AtMost,
     Condition,
     Constraint,
@@ -28,6 +26,8 @@ from treefocus.constraints import (
     Range,
     Together,
 )
+from treefocus.constraints.text import as_constraints, read_constraints
+from treefocus.constraints.words import written
 
 MEANINGS: dict[str, Constraint] = {
     "age fixed": Fixed("age"),

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from forests import SEEDS
 from questions import FAST, random_question, stump
 from treefocus import Decreasing, Explainer, Fixed, Increasing, InvalidInput, Range, Status
-from treefocus.constraint_text import as_constraints
-from treefocus.constraints import Constraint
-from treefocus.forest import Floats
-from treefocus.schema import Schema
+from treefocus.constraints.kinds import Constraint
+from treefocus.constraints.text import as_constraints
+from treefocus.model.forest import Floats
+from treefocus.schema.schema import Schema
 
 NAMES = ("age", "income", "education years")
 SCHEMA = Schema.of_names(NAMES)

@@ -12,8 +12,8 @@ from hypothesis import given
 
 from forests import SEEDS
 from treefocus import Cosine, Distance, Euclidean, InvalidInput, Mahalanobis, Manhattan
-from treefocus.distances import Chebyshev, FewestFeatures, UserDistance, as_distance
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
+from treefocus.problem.distances import Chebyshev, FewestFeatures, UserDistance, as_distance
 
 N = 4  # features
 COVARIANCE = np.array([[2.0, 0.5, 0.0, 0.1], [0.5, 1.0, -0.3, 0.0], [0.0, -0.3, 0.5, 0.0], [0.1, 0.0, 0.0, 3.0]])

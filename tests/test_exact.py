@@ -36,9 +36,9 @@ from treefocus import (
     Range,
     Status,
 )
-from treefocus.forest import Decision, Floats
-from treefocus.problem import Problem
-from treefocus.schema import ANY_FLOAT, FLOAT32
+from treefocus.model.forest import Decision, Floats
+from treefocus.problem.problem import Problem
+from treefocus.schema.schema import ANY_FLOAT, FLOAT32
 from treefocus.search import Outcome, Run
 
 EXAMPLES = max(1, round(60 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 import treefocus
 from questions import FAST, random_question, stump
 from treefocus import Explainer, Feature, Fixed, Focus, InvalidInput, Schema, Status, UnsupportedModel
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 
 DATA = np.array([[0.0, 0.0], [1.0, 5.0], [0.4, 2.0]])
 NAMED = pd.DataFrame(DATA, columns=["age", "income"])

@@ -32,7 +32,7 @@ from treefocus import (
     Status,
     kernels,
 )
-from treefocus.explanation import gap_of
+from treefocus.explanation.batch import gap_of
 from treefocus.render.table import changes_table, difference, overview_table
 from treefocus.render.text import quantity
 

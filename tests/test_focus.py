@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from forests import SEEDS, paper_dir
 from questions import FAST, random_question, stump
 from treefocus import Explainer, Focus, Forest, InvalidInput, Mahalanobis, Status, kernels, load_forest
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 
 # The paper
 

@@ -15,10 +15,10 @@ from questions import stump
 from test_interchange import check_same, check_schema
 from treefocus import Explainer, Explanations, Feature, Fixed, InvalidInput, Schema, Status, kernels
 from treefocus.adapters import translate
-from treefocus.folding import Folding
 from treefocus.kernels import reference
-from treefocus.tables import as_table
-from treefocus.targets import Interval
+from treefocus.problem.targets import Interval
+from treefocus.tables.onehot import Folding
+from treefocus.tables.table import as_table
 
 HOMES = ("home_own", "home_rent", "home_free")
 JOBS = ("job_a", "job_b")

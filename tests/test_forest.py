@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from forests import SEEDS, adversarial_rows, forests, random_nodes
 from treefocus import kernels
 from treefocus.errors import InvalidInput
-from treefocus.forest import FORMAT, Forest, join_trees
+from treefocus.model.forest import FORMAT, Forest, join_trees
 
 ARRAYS = [field.name for field in fields(Forest) if field.name not in ("feature_names", "classes")]
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forests import forests, forests_with_rows
-from treefocus.forest import Floats, Forest, InputDtype
-from treefocus.grid import MISSING, Grid, as_input, floor_to, next_above
+from treefocus.model.forest import Floats, Forest, InputDtype
+from treefocus.model.grid import MISSING, Grid, as_input, floor_to, next_above
 
 DTYPES: list[InputDtype] = ["float32", "float64"]
 NUMBERS = st.one_of(

@@ -32,8 +32,8 @@ from treefocus import (
     kernels,
 )
 from treefocus.cli import app
-from treefocus.distances import Manhattan
-from treefocus.explanation import Explanations
+from treefocus.explanation.batch import Explanations
+from treefocus.problem.distances import Manhattan
 from treefocus.scale.batches import explain_batches
 from treefocus.scale.files import explain_file
 from treefocus.search.base import Strategy

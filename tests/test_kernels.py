@@ -15,12 +15,12 @@ from forests import SEEDS, adversarial_rows, forests_with_rows, random_forest
 from small_problems import small_problem
 from treefocus import kernels
 from treefocus.errors import InvalidInput
-from treefocus.forest import Decision, Floats, Forest, Ints
-from treefocus.grid import Grid
 from treefocus.kernels import reference
 from treefocus.kernels.inputs import Batch, Choices, CompiledDistance, Descent, Lists, Metric, SoftForest
 from treefocus.kernels.rules import Rules
-from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER
+from treefocus.model.forest import Decision, Floats, Forest, Ints
+from treefocus.model.grid import Grid
+from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
 
 BACKENDS = pytest.mark.parametrize("backend", [kernels, reference], ids=["compiled", "reference"])
 

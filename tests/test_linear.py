@@ -11,12 +11,12 @@ import brute
 from brute import Question
 from forests import SEEDS, adversarial_rows, random_forest
 from treefocus import AtMost, Linear, Schema, Status
-from treefocus.constraints import Constraint
-from treefocus.distances import Distance, Euclidean, Manhattan
-from treefocus.forest import Floats
+from treefocus.constraints.kinds import Constraint
 from treefocus.kernels import rules
-from treefocus.problem import Problem, Space
-from treefocus.schema import ANY_FLOAT, INTEGER
+from treefocus.model.forest import Floats
+from treefocus.problem.distances import Distance, Euclidean, Manhattan
+from treefocus.problem.problem import Problem, Space
+from treefocus.schema.schema import ANY_FLOAT, INTEGER
 from treefocus.search import Auto, Exact, Focus
 from treefocus.search.base import Run
 

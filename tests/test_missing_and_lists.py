@@ -24,10 +24,10 @@ from treefocus import (
     Range,
     Schema,
 )
-from treefocus.categories import Categories
-from treefocus.certificate import verify
-from treefocus.constraints import Constraint
-from treefocus.tables import read_table
+from treefocus.constraints.kinds import Constraint
+from treefocus.explanation.certificate import verify
+from treefocus.model.categories import Categories
+from treefocus.tables.table import read_table
 
 DATA = np.array([[0.0, 0.0], [1.0, 10.0]])
 LISTED = {

@@ -30,7 +30,7 @@ from treefocus import (
     Status,
     Together,
 )
-from treefocus.constraints import Constraint
+from treefocus.constraints.kinds import Constraint
 from treefocus.search import Run
 from treefocus.search.conflicts import single, smallest_hitting_set, without
 

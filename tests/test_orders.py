@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from questions import stump
 from treefocus import Decreasing, Explainer, Feature, Increasing, InvalidInput, Schema
-from treefocus.categories import Categories
+from treefocus.model.categories import Categories
 
 SIZES = ["S", "M", "L"]  # the alphabet has L < M < S
 BY_SCHEMA = Schema([Feature("size", "ordinal", values=SIZES), Feature("age")])

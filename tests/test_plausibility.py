@@ -11,8 +11,8 @@ from sklearn.neighbors import LocalOutlierFactor as Reference
 
 from questions import stump
 from treefocus import Explainer, InvalidInput, IsolationScore, LocalOutlierFactor, Status, explain
-from treefocus.forest import Floats
-from treefocus.plausibility import Measure, likeness_of, neighbours_of
+from treefocus.model.forest import Floats
+from treefocus.problem.plausibility import Measure, likeness_of, neighbours_of
 
 
 def ring(seed: int, n: int = 300) -> Floats:

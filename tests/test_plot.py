@@ -12,11 +12,11 @@ mpl.use("Agg")
 from matplotlib import pyplot
 
 from treefocus import Explainer, Explanations, Feature, Focus, InvalidInput, Schema, loans
-from treefocus.explanation import Change, Explanation
+from treefocus.explanation.batch import Change, Explanation
+from treefocus.explanation.summary import Asked
 from treefocus.render.phrases import languages
 from treefocus.render.plot import DOWN, UP, asked_bars, change_bars, compare_bars, waterfall
 from treefocus.search.base import Status
-from treefocus.summaries import Asked
 
 CHANGES = (
     Change("savings", 2100.0, 7609.0, 7609.0, 0.6, "EUR"),

@@ -16,8 +16,8 @@ from brute import Question
 from forests import SEEDS
 from questions import FAST
 from small_problems import COUPLED, DISTANCES, NORMS, small_problem
-from treefocus.forest import Floats
-from treefocus.problem import Problem
+from treefocus.model.forest import Floats
+from treefocus.problem.problem import Problem
 from treefocus.search import Run
 from treefocus.search.polish import polished
 

@@ -24,9 +24,9 @@ from sklearn.ensemble import (
 from xgboost import XGBClassifier, XGBRegressor
 
 from treefocus import Explainer, Focus, Interval, InvalidInput, Probability, Status, kernels, verify
-from treefocus.explanation import Explanations
-from treefocus.forest import Floats
-from treefocus.summaries import probabilities
+from treefocus.explanation.batch import Explanations
+from treefocus.explanation.summary import probabilities
+from treefocus.model.forest import Floats
 
 SIDE = 6
 GRID = np.array(list(itertools.product(range(SIDE), repeat=3)), np.float64)

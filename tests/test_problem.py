@@ -11,9 +11,9 @@ from hypothesis import given
 from forests import SEEDS, adversarial_rows
 from questions import random_question, stump
 from treefocus import Euclidean, Fixed, Increasing, InvalidInput, MayBeMissing, Range, kernels
-from treefocus.forest import Floats, Forest
-from treefocus.problem import Examples, Problem, Space
-from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER, Schema
+from treefocus.model.forest import Floats, Forest
+from treefocus.problem.problem import Examples, Problem, Space
+from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, Schema
 
 DATA = np.array([[0.0, 10.0, 5.0], [1.0, 30.0, 5.0], [4.0, 20.0, 5.0], [3.0, np.nan, 5.0]])
 

@@ -11,11 +11,12 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 from typer.testing import CliRunner
 
-from treefocus import Explainer, Forest, Status, constraints, kernels, load_forest, loans
+from treefocus import Explainer, Forest, Status, kernels, load_forest, loans
 from treefocus.adapters import supported
 from treefocus.cli import app
-from treefocus.distances import NAMED
-from treefocus.tables import write_columns
+from treefocus.constraints import kinds
+from treefocus.problem.distances import NAMED
+from treefocus.tables.table import write_columns
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -93,9 +94,9 @@ def test_programs_in_documents_are_valid(document):
         *(status.name for status in Status),
         *(name for name in supported() if "." not in name),
         *NAMED,
-        *(kind.__name__ for kind in vars(constraints).values()
-          if isinstance(kind, type) and issubclass(kind, constraints.Constraint)
-          and kind is not constraints.Constraint and not kind.__name__.startswith("_")),
+        *(kind.__name__ for kind in vars(kinds).values()
+          if isinstance(kind, type) and issubclass(kind, kinds.Constraint)
+          and kind is not kinds.Constraint and not kind.__name__.startswith("_")),
     ],
 )  # fmt: skip
 def test_the_readme_names_everything_there_is(name):

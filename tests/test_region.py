@@ -12,9 +12,9 @@ from forests import SEEDS
 from questions import stump
 from small_problems import small_problem
 from treefocus import Exact, Explainer, Feature, InvalidInput, Schema
-from treefocus.forest import Floats
-from treefocus.problem import Problem
-from treefocus.region import Region, region_of
+from treefocus.explanation.region import Region, region_of
+from treefocus.model.forest import Floats
+from treefocus.problem.problem import Problem
 from treefocus.search import Run
 
 MANY = settings(max_examples=60, phases=[Phase.explicit, Phase.reuse, Phase.generate])

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from forests import SEEDS, adversarial_rows
 from questions import random_question, stump
 from treefocus import Explainer, kernels
-from treefocus.grid import as_input
-from treefocus.problem import Problem
-from treefocus.rounding import shortest, shortest_in_cell
-from treefocus.schema import ANY_FLOAT, FLOAT32, INTEGER
+from treefocus.explanation.rounding import shortest, shortest_in_cell
+from treefocus.model.grid import as_input
+from treefocus.problem.problem import Problem
+from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

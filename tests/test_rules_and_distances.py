@@ -24,8 +24,8 @@ from treefocus import (
     Status,
     Together,
 )
-from treefocus.constraints import Constraint
-from treefocus.forest import Floats
+from treefocus.constraints.kinds import Constraint
+from treefocus.model.forest import Floats
 from treefocus.search.auto import Auto
 
 DISTANCES = ["euclidean", "manhattan", "chebyshev", "l0", "cosine", "mahalanobis"]

@@ -26,7 +26,7 @@ from treefocus import (
     kernels,
     loans,
 )
-from treefocus.forest import Floats, Forest
+from treefocus.model.forest import Floats, Forest
 from treefocus.render.phrases import catalogue, languages
 
 NUMBER = r"-?\d[\d.,\u202f]*(?:e[+-]?\d+)?"

@@ -22,11 +22,11 @@ from treefocus import (
     Together,
     kernels,
 )
-from treefocus.constraints import Constraint
-from treefocus.explanation import Explanations
-from treefocus.forest import Floats
+from treefocus.constraints.kinds import Constraint
+from treefocus.explanation.batch import Explanations
+from treefocus.model.forest import Floats
 from treefocus.render.phrases import catalogue
-from treefocus.schema import Feature
+from treefocus.schema.schema import Feature
 
 BOX = np.array([[0.0, 0.0], [100.0, 100.0]])
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from questions import stump
 from treefocus import Explainer, Explanations, Focus, InvalidInput, Range, Status, kernels, loans
-from treefocus.summaries import probabilities
+from treefocus.explanation.summary import probabilities
 
 MODELS = [
     DecisionTreeClassifier(max_depth=3, random_state=0),

@@ -14,7 +14,7 @@ from forests import SEEDS, random_forest
 from questions import FAST, random_question, stump
 from treefocus import Explainer, Forest, Interval, InvalidInput, Probability, Status, kernels
 from treefocus.kernels.reference import shown
-from treefocus.targets import ANY_OTHER, YES, as_targets, put
+from treefocus.problem.targets import ANY_OTHER, YES, as_targets, put
 
 WORDS = stump()  # "no", "yes"
 

@@ -20,10 +20,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from questions import stump
 from test_interchange import check_same, check_schema
 from treefocus import Explainer, Explanations, Feature, Fixed, InvalidInput, Schema
-from treefocus.categories import Categories
+from treefocus.model.categories import Categories
+from treefocus.problem.targets import Interval, Probability, Score
 from treefocus.render.phrases import catalogue, languages
 from treefocus.render.table import change_cells, overview_cells, title
-from treefocus.targets import Interval, Probability, Score
 
 mpl.use("agg")
 HOUSING = ("own", "rent", "free")

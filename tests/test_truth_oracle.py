@@ -26,7 +26,7 @@ from treefocus import (
     Status,
     Together,
 )
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 from truth.campaign import excluded, pair_table, run, seldom
 from truth.claims import answered, held
 from truth.columns import DESIGNS, frame_of, points_of

@@ -14,7 +14,7 @@ from treefocus import Focus, InvalidInput
 from treefocus.cli import app
 from treefocus.evaluation.illustrations import _ask
 from treefocus.evaluation.tuning import FINALISTS, SPACE, Trial, attempt, tune
-from treefocus.problem import Problem
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Run
 
 pytest.importorskip("optuna")

@@ -20,8 +20,8 @@ from forests import SEEDS
 from questions import random_question, stump
 from small_problems import DISTANCES, small_problem
 from treefocus import Auto, Exact, Explainer, Explanations, Focus, InvalidInput, Linear, Status
-from treefocus.forest import Floats
-from treefocus.problem import Problem
+from treefocus.model.forest import Floats
+from treefocus.problem.problem import Problem
 from treefocus.search import Outcome, Run, Strategy
 from treefocus.search.ways import ways_out
 

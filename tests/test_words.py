@@ -18,10 +18,10 @@ from sklearn.tree import DecisionTreeClassifier
 from questions import stump
 from treefocus import Explainer, Feature, Forest, InvalidInput, OneOf, Schema, Together, load_model, verify
 from treefocus.adapters import translate
-from treefocus.categories import NO_CATEGORY, Categories
-from treefocus.coding import Coding
-from treefocus.tables import read_table
-from treefocus.words import with_words, words_added
+from treefocus.model.categories import NO_CATEGORY, Categories
+from treefocus.problem.words import with_words, words_added
+from treefocus.tables.labels import Coding
+from treefocus.tables.table import read_table
 
 # Words that imputers write
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treefocus.adapters import load_forest, load_model
-from treefocus.certificate import verify
-from treefocus.constraints import (
+from treefocus.constraints.kinds import (
     AtMost,
     Condition,
     Decreasing,
@@ -19,15 +18,16 @@ from treefocus.constraints import (
     Range,
     Together,
 )
-from treefocus.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
 from treefocus.explainer import Explainer, explain
-from treefocus.explanation import Change, Explanation, Explanations
-from treefocus.forest import Forest
-from treefocus.plausibility import IsolationScore, LocalOutlierFactor
-from treefocus.schema import Feature, Schema
+from treefocus.explanation.batch import Change, Explanation, Explanations
+from treefocus.explanation.certificate import verify
+from treefocus.model.forest import Forest
+from treefocus.problem.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
+from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor
+from treefocus.problem.targets import Interval, Probability, Score
+from treefocus.schema.schema import Feature, Schema
 from treefocus.search import Auto, Dace, Exact, FeatureTweaking, Focus, RandomPerturbation, Status
-from treefocus.targets import Interval, Probability, Score
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,6 @@ from typer.core import TyperGroup
 
 from treefocus import __version__
 from treefocus.adapters import load_model, translate
-from treefocus.certificate import verify as check_certificate
 from treefocus.commands.explain import INTERRUPTED, N_PEOPLE, explain
 from treefocus.commands.schema import schema
 from treefocus.commands.serve import serve
@@ -23,8 +22,9 @@ from treefocus.commands.showing import console_of, progress_bar, say, show_overv
 from treefocus.errors import InvalidInput, TreefocusError
 from treefocus.evaluation.commands import register
 from treefocus.explainer import Explainer
-from treefocus.explanation import Explanations
-from treefocus.forest import read_json
+from treefocus.explanation.batch import Explanations
+from treefocus.explanation.certificate import verify as check_certificate
+from treefocus.model.forest import read_json
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

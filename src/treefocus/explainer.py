@@ -12,34 +12,35 @@ from typing import Any
 
 import numpy as np
 
-from treefocus import kernels, summaries
+from treefocus import kernels
 from treefocus.adapters import translate
 from treefocus.adapters.trust import trusted
-from treefocus.allowed import dry_run, with_domains
-from treefocus.categories import Labels
-from treefocus.coding import Coding
-from treefocus.constraint_text import as_constraints
-from treefocus.constraints import Constraint, OneOf
-from treefocus.distances import Distance, as_distance, weighted
+from treefocus.constraints.kinds import Constraint, OneOf
+from treefocus.constraints.text import as_constraints
 from treefocus.errors import InvalidInput, reject
-from treefocus.explanation import Explanations, joined, timed
-from treefocus.folding import FoldedTable, Folding
-from treefocus.forest import Bools, Floats, Ints
-from treefocus.grid import readable
-from treefocus.plausibility import IsolationScore, LocalOutlierFactor, Measure
-from treefocus.problem import Problem, Space
-from treefocus.question import Group, Question
-from treefocus.rounding import shortest_in_cell
-from treefocus.schema import ANY_FLOAT, INTEGER, Schema, fitted_to, schema_of
+from treefocus.explanation import summary
+from treefocus.explanation.batch import Explanations, joined, timed
+from treefocus.explanation.predictions import told_of
+from treefocus.explanation.rounding import shortest_in_cell
+from treefocus.model.categories import Labels
+from treefocus.model.forest import Bools, Floats, Ints
+from treefocus.model.grid import readable
+from treefocus.problem.compile import dry_run, with_domains
+from treefocus.problem.distances import Distance, as_distance, weighted
+from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
+from treefocus.problem.problem import Problem, Space
+from treefocus.problem.question import Group, Question
+from treefocus.problem.targets import Interval, Probability, Score
+from treefocus.problem.words import held_words, widened
+from treefocus.schema.schema import ANY_FLOAT, INTEGER, Schema, fitted_to, schema_of
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
 from treefocus.search.base import Interruption, solved
 from treefocus.search.confirmed import Confirm, Confirmed, sure
 from treefocus.search.plausible import Plausible
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
-from treefocus.tables import Table, as_table
-from treefocus.targets import Interval, Probability, Score
-from treefocus.told import told_of
-from treefocus.words import held_words, widened
+from treefocus.tables.labels import Coding
+from treefocus.tables.onehot import FoldedTable, Folding
+from treefocus.tables.table import Table, as_table
 
 UNDECIDED = "; the constraints and this distance together leave cases that the search cannot decide"
 EXAMPLES = 10_000  # training rows kept to start from
@@ -252,7 +253,7 @@ class Explainer:
         if isinstance(target, Probability):
             own, least = self._own_probabilities, float(target.at_least)
             label = target.label.item() if isinstance(target.label, np.generic) else target.label
-            column = summaries.class_index(self.forest, label)
+            column = summary.class_index(self.forest, label)
             return None if own is None else lambda points: own(points)[:, column].astype(np.float64) >= least
         if isinstance(target, Interval):
             asked = self._own_scores if isinstance(target, Score) else self._own_predict

@@ -18,8 +18,9 @@ from unittest.mock import patch
 import numpy as np
 
 from treefocus import Explainer, Explanation, Explanations, InvalidInput, Status, verify
-from treefocus.adapters import Source, translate
-from treefocus.forest import Floats
+from treefocus.adapters import translate
+from treefocus.model.forest import Floats
+from treefocus.model.source import Source
 from truth.columns import cell_of, code_of, points_of, schema_of
 from truth.meaning import MEASURES, Question, moves, single
 from truth.models import Model

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from treefocus import Feature, Schema
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 
 KINDS = ("continuous", "integer", "step", "list", "category", "one-hot", "missing", "whole floats", "large")
 WORDS = ("rent", "own", "free", "castle")

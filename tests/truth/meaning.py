@@ -37,7 +37,7 @@ from treefocus import (
     Score,
     Together,
 )
-from treefocus.forest import Bools, Floats
+from treefocus.model.forest import Bools, Floats
 from truth.columns import Column, cell_of
 from truth.models import Model
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 from truth.columns import DESIGNS, Column, frame_of
 
 LIBRARIES = (

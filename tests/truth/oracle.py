@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import Implies, Linear, OneOf, Range
-from treefocus.constraints import AtMost, Together
-from treefocus.forest import Bools, Floats
+from treefocus.constraints.kinds import AtMost, Together
+from treefocus.model.forest import Bools, Floats
 from truth.meaning import Question, combined, one_less_cosine
 
 AROUND = 20.0  # whole numbers beyond the data that are looked at where the domain has no end

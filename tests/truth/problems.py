@@ -35,7 +35,7 @@ from treefocus import (
     Score,
     Together,
 )
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 from truth.columns import DESIGNS, KINDS, Column, cell_of, frame_of
 from truth.meaning import DOMAINS, MEASURES, SCALES, Question, Space
 from truth.models import LIBRARIES, NO_MISSING, READS_UNSEEN, SINGLE, Model, fitted, why_no_model

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from treefocus.adapters.files import load_forest, load_model
-from treefocus.adapters.source import Source
 from treefocus.errors import UnsupportedModel
-from treefocus.forest import Forest
+from treefocus.model.forest import Forest
+from treefocus.model.source import Source
 
 __all__ = ["Source", "load_forest", "load_model", "supported", "translate"]
 

@@ -12,9 +12,9 @@ from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegre
 from numpy.typing import NDArray
 
 from treefocus.adapters import catboost_model
-from treefocus.adapters.source import Source, asked
 from treefocus.errors import InvalidInput
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
+from treefocus.model.source import Source, asked
 
 SUPPORTED = (CatBoostClassifier, CatBoostRegressor, CatBoost)
 REFUSED: dict[type, str] = {

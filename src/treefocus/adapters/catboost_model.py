@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.adapters.nodes import Nodes, check_sizes
-from treefocus.categories import NO_CATEGORY, Labels
 from treefocus.errors import InvalidInput, UnsupportedModel
-from treefocus.forest import Forest, Link, join_trees
+from treefocus.model.categories import NO_CATEGORY, Labels
+from treefocus.model.forest import Forest, Link, join_trees
 
 _BINARY = ("Logloss", "CrossEntropy")
 _MULTI: dict[str, Link] = {"MultiClass": "softmax", "MultiClassOneVsAll": "sigmoid"}

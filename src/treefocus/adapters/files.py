@@ -20,7 +20,7 @@ from treefocus.adapters import catboost_model, focus_trees, lightgbm_model, ubjs
 from treefocus.adapters.focus_trees import FOCUS_TREES
 from treefocus.adapters.isolated import forest_from
 from treefocus.errors import InvalidInput, TreefocusError, reject
-from treefocus.forest import FORMAT, Forest, read_json
+from treefocus.model.forest import FORMAT, Forest, read_json
 
 PICKLES = (".pkl", ".pickle", ".joblib")
 _LARGEST_GROWTH = 200  # a skops file that unpacks to more times its size is no model

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.errors import InvalidInput, reject
-from treefocus.forest import Forest, join_trees
+from treefocus.model.forest import Forest, join_trees
 
 FOCUS_TREES = "focus-trees-1"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from treefocus.errors import InvalidInput, TreefocusError, UnsupportedModel
-from treefocus.forest import Forest
+from treefocus.model.forest import Forest
 
 SECONDS, SECONDS_PER_MEGABYTE = 20, 5
 MEMORY = 8 << 30  # of addresses, of which libraries reserve far more than they use

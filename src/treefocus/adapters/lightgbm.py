@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from treefocus.adapters import lightgbm_model
 from treefocus.adapters.lightgbm_categories import columns_of_codes
-from treefocus.adapters.source import Source, asked
 from treefocus.errors import InvalidInput, UnsupportedModel
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
+from treefocus.model.source import Source, asked
 
 SUPPORTED = (LGBMClassifier, LGBMRegressor, Booster)
 REFUSED: dict[type, str] = {

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from treefocus.categories import NO_CATEGORY, Labels
 from treefocus.errors import InvalidInput, UnsupportedModel
+from treefocus.model.categories import NO_CATEGORY, Labels
 
 _MOST_PAIRS = 10_000_000  # of columns and lists
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from treefocus.adapters.lightgbm_categories import codes_left, fields_of, labels_of
 from treefocus.adapters.lightgbm_zero import ZERO, with_zero_as_missing
 from treefocus.adapters.nodes import Nodes, check_sizes
-from treefocus.categories import Labels
 from treefocus.errors import InvalidInput, UnsupportedModel
-from treefocus.forest import Forest, join_trees
+from treefocus.model.categories import Labels
+from treefocus.model.forest import Forest, join_trees
 
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _NO_MISSING, _ZERO_IS_MISSING, _NAN_IS_MISSING = 0, 1, 2

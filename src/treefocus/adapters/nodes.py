@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.categories import Categories, Labels
 from treefocus.errors import InvalidInput
-from treefocus.forest import MOST_FEATURES, Forest, join_trees
+from treefocus.model.categories import Categories, Labels
+from treefocus.model.forest import MOST_FEATURES, Forest, join_trees
 
 Array = NDArray[Any]
 MOST_LABELS = 1 << 20

@@ -19,12 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from treefocus.adapters.pipeline_probe import Probe, RawRows, pull_back
 from treefocus.adapters.pipeline_steps import Track, Walk
-from treefocus.adapters.source import Source, asked
-from treefocus.categories import UNUSED, Categories, Labels
-from treefocus.coding import encode
 from treefocus.errors import InvalidInput, UnsupportedModel
-from treefocus.forest import Bools, Floats, Forest
-from treefocus.grid import as_input
+from treefocus.model.categories import UNUSED, Categories, Labels
+from treefocus.model.forest import Bools, Floats, Forest
+from treefocus.model.grid import as_input
+from treefocus.model.source import Source, asked
+from treefocus.tables.labels import encode
 
 SUPPORTED = (Pipeline,)
 REFUSED: dict[type, str] = {}

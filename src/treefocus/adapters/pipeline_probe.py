@@ -16,9 +16,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.categories import Labels
-from treefocus.forest import LARGEST, Bools, Floats
-from treefocus.grid import as_input
+from treefocus.model.categories import Labels
+from treefocus.model.forest import LARGEST, Bools, Floats
+from treefocus.model.grid import as_input
 
 _WIDEST = 1e300  # larger numbers are not tried
 _HALVINGS = 30  # to find where a step gives up: its exponent and a few digits

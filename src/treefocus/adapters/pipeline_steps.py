@@ -28,8 +28,8 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from treefocus.coding import is_null
 from treefocus.errors import UnsupportedModel
+from treefocus.tables.labels import is_null
 
 SCALERS = (StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, PowerTransformer, QuantileTransformer)
 ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)

@@ -35,9 +35,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from treefocus.adapters.source import Source, asked
 from treefocus.errors import InvalidInput, UnsupportedModel
-from treefocus.forest import Forest, join_trees
+from treefocus.model.forest import Forest, join_trees
+from treefocus.model.source import Source, asked
 
 _TREES = (DecisionTreeClassifier, DecisionTreeRegressor)  # the extra trees derive from them
 _BAGGING = (BaggingClassifier, BaggingRegressor)

@@ -10,9 +10,9 @@ from sklearn.ensemble import AdaBoostClassifier, GradientBoostingRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 from treefocus.adapters.sklearn import assemble
-from treefocus.adapters.source import Source, asked
 from treefocus.errors import UnsupportedModel
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
+from treefocus.model.source import Source, asked
 
 
 def to_source(model: Any) -> Source:

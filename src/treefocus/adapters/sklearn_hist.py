@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from treefocus.adapters.source import Source, asked, decoded
-from treefocus.categories import NO_CATEGORY, Categories
 from treefocus.errors import UnsupportedModel
-from treefocus.forest import Forest, join_trees
+from treefocus.model.categories import NO_CATEGORY, Categories
+from treefocus.model.forest import Forest, join_trees
+from treefocus.model.source import Source, asked, decoded
 
 _LINKS = {"LogitLink": "sigmoid", "MultinomialLogit": "softmax", "LogLink": "exp", "IdentityLink": "identity"}
 

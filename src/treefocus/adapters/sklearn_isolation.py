@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.ensemble._iforest import _average_path_length
 
 from treefocus.adapters.sklearn import assemble, reads_missing
-from treefocus.adapters.source import Source, asked
 from treefocus.errors import UnsupportedModel
+from treefocus.model.source import Source, asked
 
 
 def to_source(model: Any) -> Source:

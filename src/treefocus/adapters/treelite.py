@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from treefocus.adapters.lightgbm_model import largest_no as largest_no_double
 from treefocus.adapters.nodes import Nodes, end_to_end
-from treefocus.adapters.source import Source, asked
 from treefocus.adapters.xgboost_model import largest_no as largest_no_single
-from treefocus.categories import Labels
 from treefocus.errors import UnsupportedModel
-from treefocus.forest import Floats, Link, join_trees
+from treefocus.model.categories import Labels
+from treefocus.model.forest import Floats, Link, join_trees
+from treefocus.model.source import Source, asked
 
 SUPPORTED = (treelite.Model,)
 REFUSED: dict[type, str] = {}

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
-from treefocus.adapters.source import Source
 from treefocus.errors import ModelMismatch
-from treefocus.forest import Bools, Floats, Forest
+from treefocus.model.forest import Bools, Floats, Forest
+from treefocus.model.source import Source
 
 N_ROWS = 256
 _SHARE_MISSING, _SHARE_INFINITE = 0.08, 0.03

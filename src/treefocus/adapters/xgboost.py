@@ -15,9 +15,9 @@ from xgboost import Booster, DMatrix, XGBClassifier, XGBModel, XGBRanker, XGBReg
 
 from treefocus import kernels
 from treefocus.adapters import ubjson, xgboost_model
-from treefocus.adapters.source import Source, asked
 from treefocus.errors import InvalidInput, ModelMismatch, UnsupportedModel
-from treefocus.forest import Floats, Forest
+from treefocus.model.forest import Floats, Forest
+from treefocus.model.source import Source, asked
 
 SUPPORTED = (XGBClassifier, XGBRegressor, Booster)
 REFUSED: dict[type, str] = {

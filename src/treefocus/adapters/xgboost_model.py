@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.adapters.nodes import Nodes, check_sizes, end_to_end
-from treefocus.categories import Labels
 from treefocus.errors import UnsupportedModel
-from treefocus.forest import Floats, Forest, Link, join_trees
+from treefocus.model.categories import Labels
+from treefocus.model.forest import Floats, Forest, Link, join_trees
 
 _LINKS: dict[str, Link] = {
     "binary:logistic": "sigmoid",

@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from treefocus.app.options import measure_body, target_body
 from treefocus.app.service import Service
-from treefocus.constraint_words import written
-from treefocus.distances import NAMED as DISTANCES
-from treefocus.interchange import number
+from treefocus.constraints.words import written
+from treefocus.explanation.json import number
+from treefocus.problem.distances import NAMED as DISTANCES
 from treefocus.search import NAMED as STRATEGIES
 
 

@@ -6,7 +6,7 @@ from treefocus import loans
 from treefocus.app.limits import Limits
 from treefocus.app.question import Question
 from treefocus.app.service import Service
-from treefocus.tables import as_table
+from treefocus.tables.table import as_table
 
 DEMO_SECONDS = 0.05  # a row, as in `treefocus demo`
 

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from treefocus.app.service import Service
-from treefocus.distances import NAMED as DISTANCES
+from treefocus.problem.distances import NAMED as DISTANCES
 from treefocus.search import NAMED as STRATEGIES
 
 API_VERSION = "1.0"  # of the calls under /v1, not of the package

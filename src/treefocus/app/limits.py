@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from treefocus.errors import TreefocusError, reject
-from treefocus.plausibility import IsolationScore
+from treefocus.problem.plausibility import IsolationScore
 
 
 class OverLimit(TreefocusError):  # noqa: N818

@@ -18,9 +18,9 @@ from treefocus.app.options import (
     target_of,
 )
 from treefocus.app.question import Question
-from treefocus.constraint_text import as_constraints
-from treefocus.constraints import Constraint
-from treefocus.distances import NAMED as DISTANCES
+from treefocus.constraints.kinds import Constraint
+from treefocus.constraints.text import as_constraints
+from treefocus.problem.distances import NAMED as DISTANCES
 from treefocus.search import NAMED as STRATEGIES
 
 Cell = FiniteFloat | str | bool | None  # text and truth are categories

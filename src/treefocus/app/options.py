@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, FiniteFloat, Tag
 
-from treefocus import targets
-from treefocus.constraint_words import written
-from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
-from treefocus.plausibility import IsolationScore, LocalOutlierFactor, Measure
+from treefocus.constraints.kinds import Constraint, Decreasing, Fixed, Increasing, Range
+from treefocus.constraints.words import written
+from treefocus.problem import targets
+from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
 
 Label = str | bool | int | FiniteFloat
 Number = FiniteFloat | None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from treefocus.constraints import Constraint
-from treefocus.plausibility import Measure
+from treefocus.constraints.kinds import Constraint
+from treefocus.problem.plausibility import Measure
 from treefocus.search.plausible import FURTHER
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from treefocus.app.service import Service
 from treefocus.errors import InvalidInput
-from treefocus.forest import Bools, Floats
-from treefocus.targets import Interval
+from treefocus.model.forest import Bools, Floats
+from treefocus.problem.targets import Interval
 
 _TERM = re.compile(r"(?P<column>.+?)(?P<sign><=|>=|<|>|=)(?P<number>[^<>=]+)")
 _SIGNS: dict[str, Callable[[Floats, float], Any]] = {

@@ -10,21 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from treefocus import kernels, summaries
+from treefocus import kernels
 from treefocus.adapters import translate
 from treefocus.app.limits import Limits
 from treefocus.app.question import Question
 from treefocus.app.workers import Errand
-from treefocus.certificate import fingerprint
-from treefocus.coding import Coding, encode, label_of
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
-from treefocus.explanation import Explanations
-from treefocus.forest import Floats
-from treefocus.grid import readable
-from treefocus.schema import Schema
-from treefocus.tables import Table
-from treefocus.targets import one_a_row, put
+from treefocus.explanation import summary
+from treefocus.explanation.batch import Explanations
+from treefocus.explanation.certificate import fingerprint
+from treefocus.model.forest import Floats
+from treefocus.model.grid import readable
+from treefocus.problem.targets import one_a_row, put
+from treefocus.schema.schema import Schema
+from treefocus.tables.labels import Coding, encode, label_of
+from treefocus.tables.table import Table
 
 Cell = float | str | bool | None
 COMPARED = ("euclidean", "manhattan", "cosine", "mahalanobis")
@@ -146,10 +147,10 @@ class Service:
         is_readable = np.asarray(readable(self.forest, values).all(axis=1))
         known = np.where(is_readable[:, None], values, 0.0)
         if self.predicts_number:
-            numbers = summaries.predictions(self.forest, known).tolist()
+            numbers = summary.predictions(self.forest, known).tolist()
             return Predictions(_where(is_readable, numbers), [None] * len(numbers))
         labels = [self.classes[k] for k in kernels.predict(self.forest, known).tolist()]
-        shares = summaries.probabilities(self.forest, known).tolist()
+        shares = summary.probabilities(self.forest, known).tolist()
         return Predictions(_where(is_readable, labels), _where(is_readable, shares))
 
     @cached_property

@@ -11,13 +11,13 @@ import numpy as np
 from treefocus.app.question import Question
 from treefocus.app.service import Service
 from treefocus.app.wish import Wish
-from treefocus.constraint_text import as_constraints
-from treefocus.constraint_words import written
-from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
+from treefocus.constraints.kinds import Constraint, Decreasing, Fixed, Increasing, Range
+from treefocus.constraints.text import as_constraints
+from treefocus.constraints.words import written
 from treefocus.errors import reject
-from treefocus.explanation import Explanation, Explanations
-from treefocus.forest import Floats
-from treefocus.plausibility import Measure
+from treefocus.explanation.batch import Explanation, Explanations
+from treefocus.model.forest import Floats
+from treefocus.problem.plausibility import Measure
 from treefocus.render.phrases import DEFAULT
 
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"

@@ -8,7 +8,7 @@ from typing import Any
 
 from treefocus.app.service import Service
 from treefocus.errors import InvalidInput, reject
-from treefocus.targets import Interval, Probability, Score
+from treefocus.problem.targets import Interval, Probability, Score
 
 
 @dataclass

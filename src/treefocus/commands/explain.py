@@ -23,9 +23,9 @@ from treefocus.commands.schema import read_schema
 from treefocus.commands.showing import console_of, progress_bar, rate_bar, say, show_overview, summary_line
 from treefocus.errors import InvalidInput
 from treefocus.explainer import Explainer
-from treefocus.explanation import Explanations
-from treefocus.forest import Forest
-from treefocus.tables import check_suffix, import_pyarrow, read_names, write_columns
+from treefocus.explanation.batch import Explanations
+from treefocus.model.forest import Forest
+from treefocus.tables.table import check_suffix, import_pyarrow, read_names, write_columns
 
 if TYPE_CHECKING:
     from treefocus.scale.files import Advance

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from treefocus import distances
+from treefocus.problem import distances
 from treefocus.search import NAMED as STRATEGIES
-from treefocus.tables import TABLE_FILES
+from treefocus.tables.table import TABLE_FILES
 
 OUTPUTS = (*TABLE_FILES, ".json", ".html")
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from treefocus.coding import Coding
-from treefocus.constraint_text import as_constraints
-from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, Range
+from treefocus.constraints.kinds import Constraint, Decreasing, Fixed, Increasing, Range
+from treefocus.constraints.text import as_constraints
 from treefocus.errors import InvalidInput, reject
-from treefocus.forest import Forest
-from treefocus.schema import INTEGER
-from treefocus.tables import Table, read_names, read_table
-from treefocus.targets import Interval, Probability
+from treefocus.model.forest import Forest
+from treefocus.problem.targets import Interval, Probability
+from treefocus.schema.schema import INTEGER
+from treefocus.tables.labels import Coding
+from treefocus.tables.table import Table, read_names, read_table
 
 
 def read_rows(path: Path, ignore: Sequence[str] | None, forest: Forest, known: Table | None) -> Table:

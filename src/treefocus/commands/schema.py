@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from treefocus.errors import InvalidInput
-from treefocus.schema import Schema
-from treefocus.tables import TABLE_FILES, check_suffix, read_columns
+from treefocus.schema.schema import Schema
+from treefocus.tables.table import TABLE_FILES, check_suffix, read_columns
 
 SCHEMA_FILES = (".yaml", ".yml")
 

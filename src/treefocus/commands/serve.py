@@ -13,7 +13,7 @@ from treefocus.adapters import load_model, translate
 from treefocus.commands import serve_options as options
 from treefocus.commands.reading import constraints_of, read_rows, target_of, weights_of
 from treefocus.commands.schema import read_schema
-from treefocus.constraints import Constraint
+from treefocus.constraints.kinds import Constraint
 from treefocus.errors import InvalidInput, TreefocusError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from treefocus.distances import NAMED as DISTANCES
+from treefocus.problem.distances import NAMED as DISTANCES
 
 # the model and what lies beside it
 Model = Annotated[Path | None, typer.Argument(metavar="[MODEL]", help="As for explain.")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treefocus.explanation import Explanations
+from treefocus.explanation.batch import Explanations
 
 if TYPE_CHECKING:
     from rich.console import Console

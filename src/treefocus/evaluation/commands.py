@@ -13,7 +13,7 @@ import typer
 from treefocus.errors import InvalidInput, reject
 
 if TYPE_CHECKING:
-    from treefocus.problem import Problem
+    from treefocus.problem.problem import Problem
 
 
 def register(app: typer.Typer) -> None:
@@ -133,10 +133,10 @@ def _problem(model: Path, data: Path, train: Path | None, distance: str, ignore:
     import numpy as np
 
     from treefocus.adapters import load_forest
-    from treefocus.distances import as_distance
-    from treefocus.problem import Problem, Space
-    from treefocus.schema import Schema
-    from treefocus.tables import read_table
+    from treefocus.problem.distances import as_distance
+    from treefocus.problem.problem import Problem, Space
+    from treefocus.schema.schema import Schema
+    from treefocus.tables.table import read_table
 
     forest = load_forest(model)
     asked = read_table(data, ignore)

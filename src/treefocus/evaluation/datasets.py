@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from treefocus.adapters import load_forest, translate
 from treefocus.errors import InvalidInput, reject
 from treefocus.evaluation.paper import SIZES, ModelKind
-from treefocus.forest import Floats, Forest
+from treefocus.model.forest import Floats, Forest
 
 CHECKSUMS = "checksums.json"
 _FILE_NAMES = {"wine": "wine", "heloc": "heloc", "compas": "compas_num", "shopping": "shop2"}  # the authors'

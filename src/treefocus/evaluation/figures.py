@@ -9,7 +9,7 @@ import numpy as np
 
 from treefocus.evaluation import illustrations
 from treefocus.evaluation.illustrations import Boundary, CaseStudy, Twin
-from treefocus.forest import Floats
+from treefocus.model.forest import Floats
 from treefocus.render.plot import DOWN, UP
 from treefocus.render.text import quantity
 from treefocus.search.base import History

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from treefocus import kernels, loans
 from treefocus.adapters import translate
-from treefocus.distances import Mahalanobis, as_distance
 from treefocus.explainer import Explainer
-from treefocus.explanation import Explanations
-from treefocus.forest import Bools, Floats, Forest, Ints
-from treefocus.problem import Problem, Space
-from treefocus.schema import Schema
+from treefocus.explanation.batch import Explanations
+from treefocus.model.forest import Bools, Floats, Forest, Ints
+from treefocus.problem.distances import Mahalanobis, as_distance
+from treefocus.problem.problem import Problem, Space
+from treefocus.schema.schema import Schema
 from treefocus.search.base import History, Run
 from treefocus.search.exact import Exact
 from treefocus.search.feature_tweaking import FeatureTweaking, Paths

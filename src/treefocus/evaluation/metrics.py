@@ -15,8 +15,8 @@ from scipy import stats
 
 from treefocus import kernels
 from treefocus.errors import reject
-from treefocus.forest import Floats
-from treefocus.problem import Problem
+from treefocus.model.forest import Floats
+from treefocus.problem.problem import Problem
 from treefocus.search.focus import Focus
 
 SIGNIFICANT = 0.05

@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
-from treefocus.distances import Mahalanobis, as_distance
 from treefocus.errors import InvalidInput, reject
 from treefocus.evaluation import datasets
 from treefocus.evaluation.metrics import compare, fidelity, mean_distance, summarise
 from treefocus.evaluation.paper import BY_ID, EPSILONS, ITERATIONS, LAMBDAS, SETTINGS, SOFT_TREES, Setting
-from treefocus.forest import Floats, Forest
-from treefocus.problem import Problem, Space
-from treefocus.schema import Schema
+from treefocus.model.forest import Floats, Forest
+from treefocus.problem.distances import Mahalanobis, as_distance
+from treefocus.problem.problem import Problem, Space
+from treefocus.schema.schema import Schema
 from treefocus.search.auto import Auto
 from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy
 from treefocus.search.dace import Dace

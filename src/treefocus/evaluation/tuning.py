@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.errors import reject
-from treefocus.problem import Problem
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Run
 from treefocus.search.focus import Focus
 

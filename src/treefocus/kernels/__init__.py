@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import reject
-from treefocus.forest import Floats, Forest, Ints
-from treefocus.grid import Grid
 from treefocus.kernels import _core
 from treefocus.kernels.inputs import Batch, CompiledDistance, Descent, Int8s, Metric, Norms, SoftForest
 from treefocus.kernels.reference import decide
 from treefocus.kernels.rules import AtMost, Linear, Rules, Together
+from treefocus.model.forest import Floats, Forest, Ints
+from treefocus.model.grid import Grid
 
 __all__ = [
     "BOUNDED", "INFEASIBLE", "NOTHING", "OPTIMAL", "Proofs", "compiled", "decide", "descend", "exact", "grid_of",

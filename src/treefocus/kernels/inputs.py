@@ -8,9 +8,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.forest import Floats, Ints
 from treefocus.kernels.rules import Rules
-from treefocus.schema import FLOAT32, INTEGER, LISTED
+from treefocus.model.forest import Floats, Ints
+from treefocus.schema.schema import FLOAT32, INTEGER, LISTED
 
 Int8s = NDArray[np.int8]
 

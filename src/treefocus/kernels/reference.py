@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput
-from treefocus.forest import Floats, Forest, Ints
-from treefocus.grid import Grid
 from treefocus.kernels.inputs import Batch, Descent, Int8s, SoftForest
+from treefocus.model.forest import Floats, Forest, Ints
+from treefocus.model.grid import Grid
 
 
 class Differentiable(Protocol):

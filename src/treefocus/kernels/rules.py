@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.forest import Bools, Floats, Ints
-from treefocus.grid import Grid
+from treefocus.model.forest import Bools, Floats, Ints
+from treefocus.model.grid import Grid
 
 _ULPS = 2 * np.finfo(np.float64).eps  # how far rounding may bring a sum above its bound, relative to its largest term
 

@@ -21,7 +21,7 @@ from treefocus.render.table import MANY, change_cells, overview_cells, title
 from treefocus.render.text import measured, sentence
 
 if TYPE_CHECKING:
-    from treefocus.explanation import Explanation, Explanations
+    from treefocus.explanation.batch import Explanation, Explanations
 
 _MOST_FEATURES = 15
 _WORDS = (

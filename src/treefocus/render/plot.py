@@ -16,9 +16,9 @@ from treefocus.render.table import difference, title
 from treefocus.render.text import bare_value, measured, words_of
 
 if TYPE_CHECKING:
-    from treefocus.explanation import Change, Explanation, Explanations
-    from treefocus.forest import Floats
-    from treefocus.summaries import Asked, DecisionMap
+    from treefocus.explanation.batch import Change, Explanation, Explanations
+    from treefocus.explanation.summary import Asked, DecisionMap
+    from treefocus.model.forest import Floats
 
 UP, DOWN = "#0072B2", "#D55E00"  # blue and vermilion
 SERIES = (UP, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", DOWN)

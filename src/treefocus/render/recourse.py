@@ -9,8 +9,8 @@ from treefocus.render.plain import plain
 from treefocus.render.text import called, listed_changes, measured
 
 if TYPE_CHECKING:
-    from treefocus.obstacles import Price, WhyNot
-    from treefocus.region import Region, Tolerance
+    from treefocus.explanation.region import Region, Tolerance
+    from treefocus.explanation.why_not import Price, WhyNot
 
 
 def why_not(found: WhyNot, language: str = DEFAULT) -> str:

@@ -12,7 +12,7 @@ from treefocus.render.plain import plain
 from treefocus.render.text import bare_value, measured, words_of
 
 if TYPE_CHECKING:
-    from treefocus.explanation import Change, Explanation, Explanations
+    from treefocus.explanation.batch import Change, Explanation, Explanations
 
 MANY = 10  # rows in an overview
 

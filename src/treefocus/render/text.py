@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import plain
-from treefocus.schema import Feature, Schema
+from treefocus.schema.schema import Feature, Schema
 
 if TYPE_CHECKING:
-    from treefocus.explanation import Change, Explanation
+    from treefocus.explanation.batch import Change, Explanation
 
 _EXACT = 2.0**53  # whole numbers up to here have exact differences
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from treefocus.errors import reject
 from treefocus.explainer import Explainer
-from treefocus.explanation import Explanations
-from treefocus.forest import Bools, Floats, Forest
-from treefocus.schema import FLOAT32
-from treefocus.told import told_of
+from treefocus.explanation.batch import Explanations
+from treefocus.explanation.predictions import told_of
+from treefocus.model.forest import Bools, Floats, Forest
+from treefocus.schema.schema import FLOAT32
 
 Indices = NDArray[np.intp]
 OWN_COLUMNS = ("predicted", "outcome", "status", "reason", "distance", "lower_bound", "gap", "changes")

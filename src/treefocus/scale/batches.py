@@ -21,9 +21,9 @@ import pyarrow as pa
 from treefocus import kernels
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
+from treefocus.problem.targets import put
 from treefocus.scale.answers import answer_batch, answer_schema
 from treefocus.search import Auto, Strategy, as_strategy
-from treefocus.targets import put
 
 NODE_LIMIT = 20_000  # boxes a row where no time limit is asked for; a proof that needs more ends in a bound
 MOST_WORKERS = 4  # batches explained at once: more would only wait for the interpreter

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.explainer import Explainer
-from treefocus.forest import Forest
+from treefocus.model.forest import Forest
 
 
 def fingerprint(value: Any) -> str:

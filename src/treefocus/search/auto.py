@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 
 from treefocus import kernels
-from treefocus.distances import FewestFeatures, Manhattan
-from treefocus.forest import Floats
 from treefocus.kernels.rules import AtMost
-from treefocus.problem import Problem
+from treefocus.model.forest import Floats
+from treefocus.problem.distances import FewestFeatures, Manhattan
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
 from treefocus.search.exact import Exact
 from treefocus.search.examples import nearest_examples

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
-from treefocus.forest import Bools, Floats, Forest
-from treefocus.problem import Problem
+from treefocus.model.forest import Bools, Floats, Forest
+from treefocus.problem.problem import Problem
 
 Progress = Callable[[int], None]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from treefocus.forest import Bools, Floats
-from treefocus.problem import Problem
+from treefocus.model.forest import Bools, Floats
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Run
 
 # From a problem of a few rows: points (n_rows, n_candidates, n_features), and which of them count.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.forest import Bools, Floats
-from treefocus.problem import Problem
+from treefocus.model.forest import Bools, Floats
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Outcome, Run, Status, Strategy
 
 Confirm = Callable[[Problem, Floats], Bools]  # (n_rows,) whether each of the points is an answer to the problem's rows

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treefocus.constraints import Constraint, Decreasing, Fixed, Increasing, MayBeMissing
-from treefocus.distances import FewestFeatures
-from treefocus.forest import Floats
-from treefocus.problem import Problem
-from treefocus.question import Question
+from treefocus.constraints.kinds import Constraint, Decreasing, Fixed, Increasing, MayBeMissing
+from treefocus.model.forest import Floats
+from treefocus.problem.distances import FewestFeatures
+from treefocus.problem.problem import Problem
+from treefocus.problem.question import Question
 from treefocus.search.auto import Auto
 from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy, solved
 from treefocus.search.confirmed import Confirmed, sure

@@ -30,15 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
-from treefocus.distances import Mahalanobis
 from treefocus.errors import InvalidInput, reject
-from treefocus.forest import Floats, Forest
-from treefocus.grid import Grid, floor_to, next_above
 from treefocus.kernels.inputs import Batch
-from treefocus.problem import Problem
-from treefocus.schema import INTEGER
+from treefocus.model.forest import Floats, Forest
+from treefocus.model.grid import Grid, floor_to, next_above
+from treefocus.problem.distances import Mahalanobis
+from treefocus.problem.problem import Problem
+from treefocus.problem.targets import variant
+from treefocus.schema.schema import INTEGER
 from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
-from treefocus.targets import variant
 
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint

@@ -14,7 +14,7 @@ import numpy as np
 from treefocus import kernels
 from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import CompiledDistance, Norms
-from treefocus.problem import Problem
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Limits, Outcome, Run, Status, Strategy, check_positive
 
 _TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from treefocus import kernels
-from treefocus.forest import Floats
-from treefocus.problem import Problem
+from treefocus.model.forest import Floats
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Run
 
 _TRIES = 10  # the nearest so many, once brought into the row's box, are checked

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput
-from treefocus.forest import Bools, Floats, Forest, Ints
-from treefocus.grid import as_input
-from treefocus.problem import Problem
+from treefocus.model.forest import Bools, Floats, Forest, Ints
+from treefocus.model.grid import as_input
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
 from treefocus.search.candidates import closest_valid
 

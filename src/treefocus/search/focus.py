@@ -17,14 +17,14 @@ import numpy as np
 
 from treefocus import kernels
 from treefocus.errors import reject
-from treefocus.forest import Floats, Forest
 from treefocus.kernels import reference
 from treefocus.kernels.inputs import Batch, Descent, SoftForest
-from treefocus.problem import Problem
+from treefocus.model.forest import Floats, Forest
+from treefocus.problem.problem import Problem
+from treefocus.problem.targets import variant
 from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive, check_whole
 from treefocus.search.examples import nearest_examples
 from treefocus.search.polish import polished
-from treefocus.targets import variant
 
 Leaf = Literal["distribution", "vote"]
 

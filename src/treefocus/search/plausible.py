@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.forest import Floats
-from treefocus.plausibility import Measure, is_within, neighbours_of
-from treefocus.problem import Problem
+from treefocus.model.forest import Floats
+from treefocus.problem.plausibility import Measure, is_within, neighbours_of
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Outcome, Run, Status, Strategy
 from treefocus.search.ways import ways_out
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from treefocus.errors import reject
-from treefocus.forest import Bools, Floats
-from treefocus.problem import Problem
+from treefocus.model.forest import Bools, Floats
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Outcome, Run, Strategy, check_positive
 from treefocus.search.candidates import closest_valid
 

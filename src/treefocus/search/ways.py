@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from treefocus.forest import Floats
-from treefocus.problem import Problem
+from treefocus.model.forest import Floats
+from treefocus.problem.problem import Problem
 from treefocus.search.base import Limits, Outcome, Run, Status, Strategy, solved
 
 Columns = frozenset[int]

@@ -10,7 +10,7 @@ from nicegui import ui
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, heading, live, markup
 from treefocus.app.page.pictures import changes, status
-from treefocus.explanation import Explanations
+from treefocus.explanation.batch import Explanations
 from treefocus.render.html import report
 from treefocus.render.phrases import catalogue
 from treefocus.render.plain import plain

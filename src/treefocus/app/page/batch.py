@@ -15,7 +15,7 @@ from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, live
 from treefocus.app.rows import find
 from treefocus.errors import TreefocusError
-from treefocus.explanation import Explanations
+from treefocus.explanation.batch import Explanations
 
 
 def build(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from nicegui import ui
 
-from treefocus.schema import Feature
+from treefocus.schema.schema import Feature
 
 E = TypeVar("E", bound=ui.element)
 

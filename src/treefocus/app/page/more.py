@@ -10,7 +10,7 @@ from nicegui import ui
 
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import fold, named
-from treefocus.plausibility import IsolationScore, LocalOutlierFactor, Measure
+from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
 
 _KINDS: dict[str, tuple[str, type[Measure] | None, float | None]] = {
     "any": ("any answer that is allowed", None, None),

@@ -13,11 +13,11 @@ from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, live, markup
 from treefocus.app.page.pictures import breakable
 from treefocus.app.rows import find
-from treefocus.coding import label_of
 from treefocus.errors import TreefocusError
+from treefocus.problem.targets import Interval
 from treefocus.render.phrases import catalogue
 from treefocus.render.plain import plain
-from treefocus.targets import Interval
+from treefocus.tables.labels import label_of
 
 PAGE = 8
 N_COLUMNS = 3

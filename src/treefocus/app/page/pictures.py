@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from treefocus.explanation import Change, Explanation, Explanations
+from treefocus.explanation.batch import Change, Explanation, Explanations
 from treefocus.render.phrases import catalogue
 from treefocus.render.plain import plain
 from treefocus.render.table import change_cells, difference

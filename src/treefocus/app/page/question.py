@@ -11,8 +11,8 @@ from treefocus.app.page import more, wanted
 from treefocus.app.page.desk import Desk, Search
 from treefocus.app.page.elements import button
 from treefocus.app.visit import checked_seconds
-from treefocus.distances import NAMED as DISTANCES
 from treefocus.errors import TreefocusError
+from treefocus.problem.distances import NAMED as DISTANCES
 from treefocus.render.phrases import languages
 
 _LANGUAGES = {"en": "English", "de": "German", "fr": "French"}

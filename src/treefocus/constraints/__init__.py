@@ -1,0 +1,1 @@
+"""What an answer may not do: the kinds of constraints, and their text."""

@@ -1,0 +1,364 @@
+"""What an answer may not do.
+
+Most constraints narrow, row by row, the box an answer must lie in, or say which values of a column count. Some relate
+columns to each other; those become rules (kernels/rules.py), which every search obeys and the exact one proves under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from treefocus.errors import InvalidInput, reject
+from treefocus.kernels import rules
+from treefocus.model.categories import Labels
+from treefocus.model.forest import Bools, Floats
+from treefocus.schema.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """What constraints write into: what the answers to some rows may be, column by column."""
+
+    rows: Floats  # (n_rows, n_features) in the user's units, a category as its number
+    low: Floats  # (n_rows, n_features) NaN leaves nothing but a missing value
+    high: Floats  # (n_rows, n_features)
+    schema: Schema
+    labels: Labels  # per column: its categories, None where it is numeric
+    orders: Labels  # per column: its categories in their order, None where none is known besides the schema's
+    may_be_missing: Bools  # (n_features,)
+    is_fixed: Bools  # (n_features,)
+    listed: dict[int, Floats] = field(default_factory=dict)  # numeric columns that take only these values
+    named: dict[int, Bools] = field(default_factory=dict)  # (n_labels,) which categories of a column are allowed
+    ranks: dict[int, Floats] = field(default_factory=dict)  # (n_labels + 1,) of the categories of ordered columns
+    barred: dict[int, Bools] = field(default_factory=dict)  # (n_rows, n_labels + 1) categories that a row may not take
+    rules: list[rules.Rule] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        rows: Floats,
+        low: Floats,
+        high: Floats,
+        schema: Schema,
+        labels: Labels | None,
+        orders: Labels | None = None,
+    ) -> Draft:
+        """A draft without constraints."""
+        nothing: Labels = (None,) * rows.shape[1]
+        is_not = np.zeros(rows.shape[1], bool)
+        return cls(rows, low, high, schema, labels or nothing, orders or nothing, is_not, is_not.copy())
+
+    @property
+    def may_become_missing(self) -> Bools:
+        """(n_features,) columns in which a known value may become missing: a fixed one never."""
+        return np.asarray(self.may_be_missing & ~self.is_fixed)
+
+    @property
+    def must_be_known(self) -> Bools:
+        """(n_features,) columns that must end up at a listed value, so that what is missing there must become known."""
+        is_listed = np.zeros(len(self.labels), bool)
+        is_listed[[*self.listed, *self.named]] = True
+        return np.asarray(is_listed & ~self.may_be_missing)
+
+    def columns(self, names: Iterable[Any]) -> list[int]:
+        """The positions of columns."""
+        return [self.schema.index(name) for name in names]
+
+    def number(self, column: int, what: str) -> int:
+        """The column, if it holds numbers."""
+        if self.labels[column] is not None:
+            reject(what, "about a column of numbers", f"{self.schema.names[column]!r}, which holds categories")
+        return column
+
+    def categories(self, column: int, values: Iterable[Any], what: str) -> Bools:
+        """(n_labels,) which of a column's categories are among the values."""
+        own = self.labels[column] or ()
+        are_texts = all(isinstance(label, str) for label in own)
+        wanted = [str(int(v)) if are_texts and isinstance(v, Integral) else v for v in values]  # as a table's are read
+        unknown = [value for value in wanted if value not in own]
+        if unknown:
+            reject(what, f"about categories of {self.schema.names[column]!r}: {_shown(own)}", repr(unknown[0]))
+        return np.array([label in wanted for label in own], bool)
+
+    def only_towards(self, column: int, sign: int, what: str) -> None:
+        """The column may stay, or move that way (1 up, -1 down) in its order; what is missing stays so."""
+        own = self.rows[:, column]
+        if self.labels[column] is None:
+            if sign * self._direction(column, what) > 0:
+                self.low[:, column] = np.maximum(self.low[:, column], own)
+            else:
+                self.high[:, column] = np.minimum(self.high[:, column], own)
+            return
+        rank = sign * self._ranked(column, what)  # NaN for what has no place in the order: an unseen category, say
+        with np.errstate(invalid="ignore"):
+            from_ = np.append(rank, np.nan)[np.where(np.isnan(own), len(rank), own).astype(np.intp)]
+            is_barred = ~(rank >= from_[:, None]) & (np.arange(len(rank)) != own[:, None])
+        self.barred[column] = is_barred | self.barred.get(column, np.zeros_like(is_barred))
+
+    def _direction(self, column: int, what: str) -> int:
+        """1 where a column of numbers grows with its numbers, -1 where the schema orders them the other way."""
+        feature = self.schema.features[column]
+        steps = np.diff(np.array(feature.values, np.float64)) if feature.kind == "ordinal" else np.ones(1)
+        if not ((steps > 0).all() or (steps < 0).all()):
+            reject(what, "about numbers that the schema lists from one end to the other", repr(feature.values))
+        return 1 if (steps > 0).all() else -1
+
+    def _ranked(self, column: int, what: str) -> Floats:
+        """(n_labels + 1,) the place of every category in the order, NaN where it has none; unseen ones come last."""
+        if column not in self.ranks:
+            labels, order = self.labels[column] or (), self.order_of(column)
+            if order is None:
+                name = self.schema.names[column]
+                raise InvalidInput(
+                    f"{what} needs an order of the categories {_shown(labels)}, and nobody has said one: give it in "
+                    f"the schema, Feature({name!r}, 'ordinal', values=[...]) with the first one first, or as an "
+                    "ordered dtype of the table."
+                )
+            place = {label: float(k) for k, label in enumerate(order)}
+            self.ranks[column] = np.array([*(place.get(label, np.nan) for label in labels), np.nan])
+        return self.ranks[column]
+
+    def order_of(self, column: int) -> Sequence[Any] | None:
+        """A column's categories in their order: the schema's, else one that came with the model or the table."""
+        feature, labels = self.schema.features[column], self.labels[column] or ()
+        if feature.kind == "ordinal":
+            return feature.values
+        if self.orders[column] is not None:
+            return self.orders[column]
+        return sorted(labels) if all(isinstance(label, Real) for label in labels) else None
+
+
+class Constraint:
+    """Base of all constraints."""
+
+    def apply(self, draft: Draft) -> None:
+        """Write the constraint into the draft."""
+        raise NotImplementedError
+
+
+class _OfColumns(Constraint):
+    """A constraint on each of the named columns."""
+
+    def __init__(self, *columns: str | int) -> None:
+        if not columns:
+            reject(f"{type(self).__name__}(...)", "given at least one column", "none")
+        for column in columns:
+            if not isinstance(column, str | Integral):
+                reject(f"{type(self).__name__}(...)", "given names or numbers of columns", repr(column))
+        self.columns = columns
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.columns))})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.columns == getattr(other, "columns", None)
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.columns))
+
+
+class Fixed(_OfColumns):
+    """These columns keep their values: `Fixed("age", "sex")`."""
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        for j in draft.columns(self.columns):
+            draft.low[:, j] = np.maximum(draft.low[:, j], draft.rows[:, j])
+            draft.high[:, j] = np.minimum(draft.high[:, j], draft.rows[:, j])
+            draft.is_fixed[j] = True
+
+
+class Increasing(_OfColumns):
+    """These columns may only grow: `Increasing("education_years")`; of ordered categories, towards the last one.
+
+    The order is the schema's, else that of an ordered dtype, never the alphabet's. A missing value stays missing.
+    """
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        for j in draft.columns(self.columns):
+            draft.only_towards(j, 1, f"Increasing({draft.schema.names[j]!r})")
+
+
+class Decreasing(_OfColumns):
+    """These columns may only shrink: `Decreasing("debt")`; of ordered categories, towards the first one.
+
+    The order is the schema's, else that of an ordered dtype, never the alphabet's. A missing value stays missing.
+    """
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        for j in draft.columns(self.columns):
+            draft.only_towards(j, -1, f"Decreasing({draft.schema.names[j]!r})")
+
+
+class MayBeMissing(_OfColumns):
+    """These columns may become missing, where the model takes that: `MayBeMissing("phone")`; not one that is fixed."""
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        draft.may_be_missing[draft.columns(self.columns)] = True
+
+
+class Together(_OfColumns):
+    """These columns change all or not at all: `Together("latitude", "longitude")`."""
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        draft.rules.append(rules.Together(np.array(draft.columns(self.columns), np.int32)))
+
+
+@dataclass(frozen=True)
+class Range(Constraint):
+    """A column must end up between two values, wherever it started: `Range("income", 0, 200_000)`.
+
+    relative: the bounds are shares of the row's own value: `Range("income", -0.1, 0.1, relative=True)` is ten per cent
+    up or down.
+    """
+
+    column: str | int
+    low: float = -np.inf
+    high: float = np.inf
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        for bound in (self.low, self.high):
+            if not isinstance(bound, Real):
+                reject(f"Range({self.column!r})", "from a number to a number", repr(bound))
+        if not self.low <= self.high:
+            reject(f"Range({self.column!r})", "from a low to a high value", f"{self.low} to {self.high}")
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        j = draft.number(draft.schema.index(self.column), f"Range({self.column!r})")
+        low, high = np.full(len(draft.rows), float(self.low)), np.full(len(draft.rows), float(self.high))
+        if self.relative:
+            own = draft.rows[:, j]
+            low, high = own + low * np.abs(own), own + high * np.abs(own)
+        draft.low[:, j] = np.maximum(draft.low[:, j], low)
+        draft.high[:, j] = np.minimum(draft.high[:, j], high)
+
+
+@dataclass(frozen=True, init=False)
+class OneOf(Constraint):
+    """A column must end up at one of these values or categories: `OneOf("term", [12, 24, 36])`.
+
+    Of these, a column takes those that it can hold: whole numbers, say. A missing value has to become one of them,
+    unless the column `MayBeMissing`; so has a category that the model has not seen.
+    """
+
+    column: str | int
+    values: tuple[Any, ...]
+
+    def __init__(self, column: str | int, values: Iterable[Any]) -> None:
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "values", (values,) if isinstance(values, str) else tuple(values))
+        if not self.values:
+            reject(f"OneOf({column!r})", "given at least one value", "none")
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        j, what = draft.schema.index(self.column), f"OneOf({self.column!r})"
+        if draft.labels[j] is not None:
+            named = draft.categories(j, self.values, what)
+            draft.named[j] = named & draft.named.get(j, np.ones_like(named))
+            return
+        for value in self.values:
+            if not isinstance(value, Real) or not np.isfinite(float(value)):
+                reject(what, "given finite numbers", repr(value))
+        values = np.unique(np.array(self.values, np.float64))
+        draft.listed[j] = np.intersect1d(values, draft.listed.get(j, values))
+
+
+@dataclass(frozen=True, init=False)
+class AtMost(Constraint):
+    """No more than n columns change: `AtMost(3)`; of those named, if any are: `AtMost(1, "income", "debt")`."""
+
+    n: int
+    columns: tuple[str | int, ...]
+
+    def __init__(self, n: int, *columns: str | int) -> None:
+        if not isinstance(n, Integral) or int(n) < 0:
+            reject("AtMost(n)", "a whole number from 0 up", repr(n))
+        object.__setattr__(self, "n", int(n))
+        object.__setattr__(self, "columns", columns)
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        columns = draft.columns(self.columns) if self.columns else range(len(draft.schema))
+        draft.rules.append(rules.AtMost(np.array(columns, np.int32), self.n))
+
+
+@dataclass(frozen=True, init=False)
+class Linear(Constraint):
+    """The columns' values, times their coefficients, add up to no more: `Linear({"debt": 1, "income": -2}, at_most=0)`.
+
+    A row in which one of them is missing is not bound by it.
+    """
+
+    coefficients: Mapping[str | int, float] = field(hash=False)
+    at_most: float
+
+    def __init__(self, coefficients: Mapping[Any, float], at_most: float = 0.0) -> None:
+        for number in (*coefficients.values(), at_most):
+            if not isinstance(number, Real) or not np.isfinite(float(number)):
+                reject("Linear", "of finite numbers", repr(number))
+        object.__setattr__(self, "coefficients", {name: c for name, c in coefficients.items() if c != 0})
+        object.__setattr__(self, "at_most", float(at_most))
+        if not self.coefficients:
+            reject("Linear", "given at least one column with a coefficient other than 0", "none")
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        columns = [draft.number(draft.schema.index(name), "Linear") for name in self.coefficients]
+        coefficient = np.array(list(self.coefficients.values()), np.float64)
+        draft.rules.append(rules.Linear(np.array(columns, np.int32), coefficient, self.at_most))
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A column between two values, or at one of some categories: `Condition("employed", values=["no"])`."""
+
+    column: str | int
+    low: float = -np.inf
+    high: float = np.inf
+    values: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            object.__setattr__(self, "values", (self.values,) if isinstance(self.values, str) else tuple(self.values))
+        if not self.low <= self.high:
+            reject(f"Condition({self.column!r})", "from a low to a high value", f"{self.low} to {self.high}")
+
+    def cells(self, draft: Draft) -> rules.Cells:
+        """The condition as a rule takes it."""
+        j, what = draft.schema.index(self.column), f"Condition({self.column!r})"
+        if draft.labels[j] is not None:
+            if self.values is None:
+                reject(what, "about categories: values=[...]", "numbers")
+            return rules.Cells(j, 0.0, 0.0, draft.categories(j, self.values, what))
+        if self.values is None:
+            return rules.Cells(j, float(self.low), float(self.high))
+        if len(self.values) != 1 or not isinstance(self.values[0], Real):
+            reject(what, "a range, or one number, of a column of numbers", repr(self.values))
+        return rules.Cells(j, float(self.values[0]), float(self.values[0]))
+
+
+@dataclass(frozen=True)
+class Implies(Constraint):
+    """Where one condition holds, another must: `Implies(Condition("age", high=17), Condition("married", high=0))`.
+
+    A missing value meets no condition.
+    """
+
+    cause: Condition
+    effect: Condition
+
+    def __post_init__(self) -> None:
+        for condition in (self.cause, self.effect):
+            if not isinstance(condition, Condition):
+                reject("Implies", "made of two Conditions", repr(condition))
+
+    def apply(self, draft: Draft) -> None:  # noqa: D102
+        draft.rules.append(rules.Implies(self.cause.cells(draft), self.effect.cells(draft)))
+
+
+def _shown(labels: tuple[Any, ...]) -> str:
+    shown = ", ".join(map(str, labels[:8]))
+    return shown if len(labels) <= 8 else f"{shown} and {len(labels) - 8} more"

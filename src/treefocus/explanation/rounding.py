@@ -1,0 +1,120 @@
+"""Numbers people can read: the shortest that stay in the same cell, so that the model cannot tell them apart.
+
+Values of one row depend on each other where a rule ties columns together: a row is told in short numbers only if, as a
+whole, it obeys every constraint and gets the same answer. Otherwise each value is shortened by itself, as long as the
+row stays one that does, and the others are told as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from treefocus import kernels
+from treefocus.model.forest import Bools, Floats
+from treefocus.model.grid import as_input
+from treefocus.problem.problem import Problem
+from treefocus.schema.schema import FLOAT32, INTEGER, LISTED
+
+_TOLERANCE = 0.005  # how far, as a share of the change, a shorter number may stray
+_DIGITS = 16  # more are never shorter than the number itself
+Rounding = Callable[[Floats], Floats]
+_NEAREST: tuple[Rounding, ...] = (np.rint, np.floor, np.ceil)
+_POWERS = np.array([float(f"1e{k}") for k in range(23)])  # exact, so that one product or quotient rounds once
+
+
+def shortest_in_cell(problem: Problem, points: Floats) -> Floats:
+    """(n_rows, n_features) the points, every changed value as short as its cell, its box and the constraints allow."""
+    shown = _each_short(problem, points, _NEAREST)
+    told = np.flatnonzero(((shown != points) & ~np.isnan(points)).any(axis=1))
+    broken = told[~_is_answer(problem.subset(told), points[told], shown[told])]
+    if broken.size:
+        shown[broken] = _one_by_one(problem.subset(broken), points[broken])
+    return shown
+
+
+def _each_short(problem: Problem, points: Floats, ways: tuple[Rounding, ...]) -> Floats:
+    """(n_rows, n_features) the points, every changed value as short as its cell and its box allow."""
+    batch, forest = problem.batch, problem.forest
+    grid = kernels.grid_of(forest)
+    can_be_short = ~np.isin(batch.grain, (INTEGER, LISTED))
+    can_be_short[batch.choices.column[batch.choices.is_category]] = False
+    i, j = np.nonzero((points != batch.rows) & ~np.isnan(points) & can_be_short)
+    cell = grid.cell_start[j] + grid.encode(forest, points)[i, j]
+    value = points[i, j]
+    shown = points.copy()
+    shown[i, j] = shortest(
+        value,
+        low=np.maximum(grid.low[cell], batch.low[i, j]),
+        high=np.minimum(grid.high[cell], batch.high[i, j]),
+        tolerance=_TOLERANCE * np.abs(value - np.nan_to_num(batch.rows[i, j])),
+        is_float32=batch.grain[j] == FLOAT32,
+        ways=ways,
+    )
+    return shown
+
+
+def _one_by_one(problem: Problem, points: Floats) -> Floats:
+    """The points with as many of their values short, to the nearest, down or up, as each row allows."""
+    every_short = [_each_short(problem, points, ways) for ways in (_NEAREST, (np.floor,), (np.ceil,))]
+    told, is_left = points.copy(), ~np.isnan(points)
+    has_changed = True
+    while has_changed:  # what one value forbids, another that has been shortened may allow
+        has_changed = False
+        for short in every_short:
+            for column in np.flatnonzero((is_left & (short != points)).any(axis=0)):
+                rows = np.flatnonzero(is_left[:, column] & (short[:, column] != points[:, column]))
+                tried = told[rows]
+                tried[:, column] = short[rows, column]
+                fits = rows[_is_answer(problem.subset(rows), points[rows], tried)]
+                told[fits, column] = short[fits, column]
+                is_left[fits, column] = False
+                has_changed |= bool(fits.size)
+    return told
+
+
+def _is_answer(problem: Problem, points: Floats, shown: Floats) -> Bools:
+    """(n_rows,) whether what is shown gets the answer of the points and obeys, as told and as a table would hold it."""
+    batch, forest = problem.batch, problem.forest
+    is_cast = (batch.grain == FLOAT32) & (shown != batch.rows)
+    held = np.where(is_cast, as_input(shown, "float32"), shown)
+    answer = kernels.predict(forest, points)
+    same = (kernels.predict(forest, shown) == answer) & (kernels.predict(forest, held) == answer)
+    obeys = batch.is_allowed(shown) & batch.rules.hold(batch.rows, shown)
+    return np.asarray(same & obeys & problem.obeys(held))
+
+
+def shortest(
+    value: Floats,
+    low: Floats,
+    high: Floats,
+    tolerance: Floats,
+    is_float32: Bools,
+    ways: tuple[Rounding, ...] = _NEAREST,
+) -> Floats:
+    """(n,) the numbers of fewest digits within [low, high] and `tolerance` of each value, else the value itself.
+
+    Where `is_float32` the number has to lie within [low, high] after a cast to float32, too. Of one length, the `ways`
+    of rounding are tried in their order.
+    """
+    result = value.copy()
+    left = np.flatnonzero(np.isfinite(value) & (value != 0))
+    exponent = np.zeros(len(value), np.int64)
+    exponent[left] = np.floor(np.log10(np.abs(value[left])))
+    for digits in range(1, _DIGITS + 1):
+        if not left.size:
+            break
+        for rounded in ways:
+            step = exponent[left] - digits + 1
+            power = _POWERS[np.minimum(np.abs(step), len(_POWERS) - 1)]
+            with np.errstate(over="ignore"):  # on the side that is not taken
+                candidate = rounded(np.where(step >= 0, value[left] / power, value[left] * power))
+                number = np.where(step >= 0, candidate * power, candidate / power)
+            stored = np.where(is_float32[left], as_input(number, "float32"), number)
+            fits = (np.abs(step) < len(_POWERS)) & (np.abs(number - value[left]) <= tolerance[left])
+            for bounded in (number, stored):
+                fits &= (low[left] <= bounded) & (bounded <= high[left])
+            result[left[fits]] = number[fits]
+            left = left[~fits]
+    return result

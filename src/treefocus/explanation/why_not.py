@@ -1,0 +1,111 @@
+"""What constraints do to one row: which of them leave it without an answer, and what each of them costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treefocus.constraints.kinds import Constraint
+from treefocus.constraints.words import written
+from treefocus.errors import InvalidInput
+from treefocus.problem.question import Question
+from treefocus.render import recourse
+from treefocus.render.phrases import DEFAULT
+from treefocus.search.base import Run, Status
+from treefocus.search.conflicts import answer_to, single, smallest_removal, without
+
+if TYPE_CHECKING:
+    from treefocus.explanation.row import Explanation
+
+_SECONDS = 1.0  # for each look, unless something else is asked for
+
+
+@dataclass(frozen=True, eq=False)
+class WhyNot:
+    """The smallest set of constraints without which a row has an answer, and that answer.
+
+    Empty where it has one anyway; None where it has none without any constraint either, for the bounds. Where answers
+    have to be like the data (`plausibility=`), all this is about such answers; that there is none is then not proven.
+    """
+
+    constraints: tuple[Constraint, ...] | None
+    is_proven: bool  # fewer will not do; of None: the bounds leave no answer
+    explanation: Explanation | None
+
+    def to_text(self, language: str = DEFAULT) -> str:
+        """The same as sentences."""
+        return recourse.why_not(self, language)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The constraints as they could have been written."""
+        return tuple(map(written, self.constraints or ()))
+
+
+@dataclass(frozen=True)
+class Price:
+    """What one constraint costs: the smallest change without it.
+
+    saving: by how much, as a share, the change would be smaller; 1 - distance / the distance with it. Infinity where
+    there is no change with it, and one without; 0 where it changes nothing.
+    """
+
+    constraint: Constraint
+    distance: float | None  # None where there is no answer without it either
+    saving: float
+    is_proven: bool  # that the change without it is the smallest, or that there is none
+
+    def to_text(self, language: str = DEFAULT) -> str:
+        """The same as a sentence."""
+        return recourse.price(self, language)
+
+    @property
+    def written(self) -> str:
+        """The constraint as it could have been written."""
+        return written(self.constraint)
+
+
+def why_not(explanation: Explanation, time_limit: float | None, n_jobs: int | None) -> WhyNot:
+    """Which constraints leave the row without an answer."""
+    question = _asked(explanation)
+    if explanation.status.has_answer:
+        return WhyNot((), True, explanation)
+    run = Run(n_jobs=n_jobs, time_limit=_SECONDS if time_limit is None else time_limit)
+    removal = smallest_removal(question, run)
+    if removal.constraints is None:
+        return WhyNot(None, removal.is_proven, None)
+    question = without(question, removal.constraints)
+    found = answer_to(question, run)
+    return WhyNot(removal.constraints, removal.is_proven, explanation.under(question, found))
+
+
+def price_of_constraints(explanation: Explanation, time_limit: float | None, n_jobs: int | None) -> tuple[Price, ...]:
+    """What each constraint costs, the dearest first."""
+    question = _asked(explanation)
+    run = Run(n_jobs=n_jobs, time_limit=_SECONDS if time_limit is None else time_limit)
+    prices = []
+    for constraint in single(question.constraints):
+        found = answer_to(without(question, [constraint]), run, explanation.counterfactual)
+        has_answer = found.status[0].has_answer
+        distance = float(found.distance[0]) if has_answer else None
+        is_proven = found.status[0] in (Status.OPTIMAL, Status.INFEASIBLE)
+        prices.append(Price(constraint, distance, _saving(explanation.distance, distance), is_proven))
+    return tuple(sorted(prices, key=lambda price: -price.saving))
+
+
+def _saving(before: float | None, after: float | None) -> float:
+    if after is None:
+        return 0.0
+    if before is None:
+        return np.inf
+    return max(0.0, 1.0 - after / before) if before > 0 else 0.0
+
+
+def _asked(explanation: Explanation) -> Question:
+    if explanation.question is None:
+        raise InvalidInput("Explanations read from JSON do not hold the model, which is needed for this.")
+    if explanation.predicted is None:
+        raise InvalidInput(f"Row {explanation.label!r} cannot be read by the model: {explanation.reason}.")
+    return explanation.question.of_row(explanation.position)

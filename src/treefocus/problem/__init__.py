@@ -1,0 +1,1 @@
+"""What is asked: rows, target, distance and constraints, as a search takes them."""

@@ -1,0 +1,270 @@
+"""What the answer to each row may be: the constraints, written into boxes, lists, choices and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.constraints.kinds import Constraint, Draft
+from treefocus.errors import InvalidInput, reject
+from treefocus.kernels.inputs import Choices, Int8s, Lists
+from treefocus.kernels.rules import Cells, Implies, Linear, Rules
+from treefocus.model.categories import Categories, Labels
+from treefocus.model.forest import Bools, Floats, Forest
+from treefocus.model.grid import as_input, floor_to
+from treefocus.problem.choices import choices_of
+from treefocus.problem.distances import Distance
+from treefocus.problem.space import Space
+from treefocus.problem.targets import variant
+from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, Schema, snapped_down
+
+_NOISE = 1e-9  # of a number of steps
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """The parts of a batch that say what is allowed, and the forest on whose cells they are written."""
+
+    forest: Forest
+    low: Floats  # (n_rows, n_features)
+    high: Floats  # (n_rows, n_features)
+    grain: Int8s  # (n_features,)
+    choices: Choices
+    lists: Lists
+    rules: Rules
+    is_category: Bools  # (n_features,)
+
+
+def dry_run(constraints: Sequence[Constraint], schema: Schema, forest: Forest, orders: Labels | None = None) -> Draft:
+    """The constraints without rows: what does not depend on them, and an error for a column that does not exist."""
+    nothing = np.empty((0, forest.n_features))
+    labels = None if forest.categories is None else forest.categories.labels
+    draft = Draft.of(nothing, nothing, nothing, schema, labels, orders)
+    for constraint in constraints:
+        constraint.apply(draft)
+    return draft
+
+
+def allowed(
+    forest: Forest,
+    rows: Floats,
+    *,
+    space: Space,
+    distance: Distance,
+    constraints: Sequence[Constraint],
+    schema: Schema,
+    grain: Int8s,
+    orders: Labels | None = None,
+) -> Allowed:
+    """What the answers to these rows may be. Under a distance that couples columns, what is no number stays."""
+    general = dry_run(constraints, schema, forest, orders)
+    is_category = np.array([own is not None for own in general.labels], bool)
+    is_open = _open_columns(general, forest, rows, distance)
+    rules = Rules(tuple(general.rules))
+    forest = with_cuts(forest, rules)
+    if (is_open & ~is_category).any():
+        forest = variant(forest, missing_is_choice=is_open & ~is_category)
+    listed = _listed(general, space, grain, is_category)
+    lists = _as_lists(listed, general, forest.n_features)
+    grain = grain.copy()
+    grain[list(listed)] = LISTED
+    draft = _boxes(rows, forest, space, constraints, general, grain, is_category, is_open)
+    choices = choices_of(
+        forest, draft, scale=space.scale, grain=grain, lists=lists,
+        typical=space.typical if space.typical is not None else np.zeros(forest.n_features),
+        is_kept=distance.norms is None, domain=_domains(general, forest.categories),
+    )  # fmt: skip
+    return Allowed(forest, draft.low, draft.high, grain, choices, lists, rules, is_category)
+
+
+def with_domains(space: Space, schema: Schema, forest: Forest) -> Space:
+    """The space with the domains that the schema names, where it does."""
+    low, high = space.low.copy(), space.high.copy()
+    for j, feature in enumerate(schema.features):
+        if forest.categories is None or not forest.categories.is_categorical[j]:
+            low[j] = low[j] if feature.low is None else feature.low
+            high[j] = high[j] if feature.high is None else feature.high
+    return replace(space, low=low, high=high)
+
+
+def _domains(general: Draft, categories: Categories | None) -> dict[int, Bools]:
+    """Which categories may be moved to, by column: those of the schema, else all that somebody may know as a value."""
+    named: dict[int, Bools] = {}
+    for j, labels in enumerate(general.labels):
+        if labels is not None and categories is not None:
+            values, withheld = set(general.schema.features[j].values), set(categories.withheld(j))
+            named[j] = np.array([label in values if values else label not in withheld for label in labels], bool)
+    return named
+
+
+def _open_columns(general: Draft, forest: Forest, rows: Floats, distance: Distance) -> Bools:
+    """(n_features,) columns in which a missing value is a choice."""
+    may_be_missing = general.may_be_missing
+    is_tied = np.zeros(forest.n_features, bool)  # to other columns
+    for rule in general.rules:
+        if isinstance(rule, Linear):
+            is_tied[rule.columns] = True
+    is_refused = may_be_missing & ~_may_be_empty(forest, with_words=True)
+    if is_refused.any() and not forest.takes_missing:
+        raise InvalidInput(f"A {forest.source} does not take missing values, so that none may become missing.")
+    if is_refused.any():
+        column = general.schema.names[int(np.flatnonzero(is_refused)[0])]
+        raise InvalidInput(f"{column!r} may not become missing: the {forest.source} cannot read it without a value.")
+    if may_be_missing.any() and distance.norms is None:
+        raise InvalidInput(f"MayBeMissing needs a distance that is a sum over columns, {distance!r} is not.")
+    if (may_be_missing & is_tied).any():
+        column = general.schema.names[int(np.flatnonzero(may_be_missing & is_tied)[0])]
+        raise InvalidInput(f"{column!r} may not become missing: Linear asks for its value.")
+    if distance.norms is None:  # what is missing cannot be measured, and stays
+        return np.zeros(forest.n_features, bool)
+    is_missing = np.isnan(rows).any(axis=0) & forest.takes_missing
+    may_become = general.may_become_missing & _may_be_empty(forest)
+    return np.asarray((may_become | is_missing) & ~is_tied)
+
+
+def _may_be_empty(forest: Forest, with_words: bool = False) -> Bools:
+    """(n_features,) columns in which the model takes a missing value; with_words: or has a word for it."""
+    may_be_empty = np.full(forest.n_features, forest.takes_missing)
+    if forest.refuses_missing is not None:
+        may_be_empty &= ~forest.refuses_missing
+    if with_words and forest.categories is not None and forest.categories.blanks is not None:
+        may_be_empty |= [bool(own) for own in forest.categories.blanks]
+    return may_be_empty
+
+
+def _boxes(
+    rows: Floats,
+    forest: Forest,
+    space: Space,
+    constraints: Sequence[Constraint],
+    general: Draft,
+    grain: NDArray[np.int8],
+    is_category: Bools,
+    is_open: Bools,
+) -> Draft:
+    """The constraints on these rows.
+
+    The box of every row is NaN where a value is missing and stays so, and empty where it must become known and cannot.
+    """
+    known = np.where(np.isnan(rows), np.where(is_open, space.low, 0.0), rows)
+    space_low, space_high = np.where(is_category, -np.inf, space.low), np.where(is_category, np.inf, space.high)
+    is_frozen = np.isnan(rows) & ~is_open & ~is_category
+    low = np.where(is_frozen, np.nan, np.minimum(space_low, known))
+    high = np.where(is_frozen, np.nan, np.maximum(space_high, np.where(np.isnan(rows), space_high, known)))
+    draft = Draft.of(rows, low, high, general.schema, general.labels, general.orders)
+    with np.errstate(invalid="ignore"):
+        for constraint in constraints:
+            constraint.apply(draft)
+        draft.may_be_missing[~_may_be_empty(forest)] = False
+        is_inside = (rows >= low) & (rows <= high)  # a value may stay, also one that the column could not take anew
+        low, high = -snapped_down(-low, grain), snapped_down(high, grain)
+        low, high = np.where(is_inside, np.minimum(low, rows), low), np.where(is_inside, np.maximum(high, rows), high)
+    is_lost = is_frozen & general.must_be_known
+    return replace(draft, low=np.where(is_lost, np.inf, low), high=np.where(is_lost, -np.inf, high))
+
+
+def _listed(general: Draft, space: Space, grain: Int8s, is_category: Bools) -> dict[int, Floats]:
+    """Columns that hold only some numbers: those a constraint lists, and those of the schema's steps and values.
+
+    Each list has the numbers that the column's own kind can hold: the whole ones, or what a float32 makes of them.
+    """
+    listed = dict(general.listed)
+    for j, feature in enumerate(general.schema.features):
+        if is_category[j]:
+            continue
+        if feature.values and all(isinstance(value, Real) for value in feature.values):
+            own = np.unique(np.array(feature.values, np.float64))
+            listed[j] = np.intersect1d(own, listed[j]) if j in listed else own
+        elif feature.step:
+            step, begin, ends = float(feature.step), float(feature.low or 0.0), (space.low[j], space.high[j])
+            own = _on_steps(listed[j], step, begin, *ends) if j in listed else _steps(step, begin, *ends, feature.name)
+            listed[j] = own
+    for j, own in listed.items():
+        if grain[j] == INTEGER:
+            listed[j] = own[own == np.rint(own)]
+        elif grain[j] == FLOAT32:
+            listed[j] = np.unique(as_input(own, "float32"))
+    return listed
+
+
+def _on_steps(values: Floats, step: float, begin: float, low: float, high: float) -> Floats:
+    """Those of the values that lie a whole number of steps from the beginning, between low and high."""
+    n_steps = (values - begin) / step
+    is_whole = np.abs(n_steps - np.rint(n_steps)) <= _NOISE * np.maximum(1.0, np.abs(n_steps))
+    return np.asarray(values[is_whole & (values >= low) & (values <= high)])
+
+
+def _steps(step: float, begin: float, low: float, high: float, name: str) -> Floats:
+    if not (np.isfinite(low) and np.isfinite(high) and (high - low) / step < 1e6):
+        reject(f"The domain of {name!r}", "finite and of fewer than a million steps", f"{low} to {high}")
+    first, last = np.ceil((low - begin) / step - _NOISE), np.floor((high - begin) / step + _NOISE)
+    n_steps = np.arange(first, last + 1)
+    digits = max(0, *(-int(Decimal(repr(number)).normalize().as_tuple().exponent) for number in (step, begin)))
+    if digits > 15 or max(abs(low), abs(high), abs(begin)) * 10.0**digits > 2**53:
+        return np.asarray(begin + n_steps * step)
+    power = 10.0**digits  # so that three steps of 0.1 are 0.3, as people write it
+    return np.asarray((np.rint(begin * power) + n_steps * np.rint(step * power)) / power)
+
+
+def _as_lists(listed: dict[int, Floats], general: Draft, n_features: int) -> Lists:
+    sizes = [len(listed.get(j, ())) for j in range(n_features)]
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    value = np.concatenate([*(listed[j] for j in sorted(listed)), np.empty(0)])
+    is_strict = np.zeros(n_features, bool)
+    is_strict[list(general.listed)] = True
+    return Lists(start, value, is_strict)
+
+
+def with_cuts(forest: Forest, rules: Rules) -> Forest:
+    """The forest with trees that add nothing and split where a rule's conditions begin and end.
+
+    On its cells every condition is wholly true or wholly false.
+    """
+    cuts = [cut for rule in rules.all if isinstance(rule, Implies) for cut in _cuts_of(rule, forest)]
+    if not cuts:
+        return forest
+    column, threshold = np.array([f for f, _ in cuts], np.int32), np.array([t for _, t in cuts])
+    n, first = len(cuts), len(forest.feature)
+    root = first + 3 * np.arange(n)
+    leaves = np.zeros((2 * n, forest.n_outputs))
+    extra = None if forest.tree_weight is None else np.concatenate([forest.tree_weight, np.zeros(n)])
+    no_leaf = forest.leaf_distribution
+
+    def appended(own: NDArray[np.generic], at_root: NDArray[np.generic], at_leaf: float) -> NDArray[np.generic]:
+        block = np.full((n, 3), at_leaf)
+        block[:, 0] = at_root
+        return np.concatenate([own, block.ravel().astype(own.dtype)])
+
+    return variant(
+        forest,
+        feature=appended(forest.feature, column, -1),
+        threshold=appended(forest.threshold, threshold, 0.0),
+        left=appended(forest.left, root + 1, -1),
+        right=appended(forest.right, root + 2, -1),
+        default_left=appended(forest.default_left, np.zeros(n), 0.0),
+        tree_start=np.concatenate([forest.tree_start, root[1:], [first + 3 * n]]),
+        leaf_value=np.concatenate([forest.leaf_value, leaves]),
+        tree_weight=extra,
+        leaf_distribution=None if no_leaf is None else np.concatenate([no_leaf, leaves]),
+        categories=None
+        if forest.categories is None
+        else replace(
+            forest.categories, set_of_node=np.concatenate([forest.categories.set_of_node, np.full(3 * n, -1)])
+        ),
+    )
+
+
+def _cuts_of(rule: Implies, forest: Forest) -> list[tuple[int, float]]:
+    found = []
+    for cells in (rule.cause, rule.effect):
+        if isinstance(cells, Cells) and cells.categories is None:
+            if np.isfinite(cells.low):
+                found.append((cells.column, float(floor_to(np.nextafter(cells.low, -np.inf), forest.input_dtype))))
+            if np.isfinite(cells.high):
+                found.append((cells.column, cells.high))
+    return found

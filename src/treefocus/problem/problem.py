@@ -1,0 +1,193 @@
+"""The question: a forest, rows, what counts as an answer, and what an answer costs.
+
+Valid always means the hard forest, never the soft one. This is the only place that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus import kernels
+from treefocus.constraints.kinds import Constraint
+from treefocus.kernels.inputs import Batch
+from treefocus.model.categories import Labels
+from treefocus.model.forest import Bools, Floats, Forest, Ints
+from treefocus.problem.compile import allowed
+from treefocus.problem.distances import Distance
+from treefocus.problem.space import Space
+from treefocus.problem.targets import Slack, put, variant
+from treefocus.schema.schema import Schema
+
+__all__ = ["Examples", "Problem", "Space"]
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Training rows and what the forest says of them."""
+
+    rows: Floats  # (n_examples, n_features)
+    answer: Ints  # (n_examples,)
+
+    @classmethod
+    def of(cls, forest: Forest, rows: Floats) -> Examples:
+        """The rows with their predicted classes; asked again, the same, and with it all that is derived from it."""
+        with _one_at_a_time:
+            kept = _examples.setdefault(forest, [])
+            known = next((one for one in kept if one.rows is rows), None)
+        if known is None:
+            known = cls(rows, kernels.predict(forest, rows))
+            with _one_at_a_time:
+                kept[:] = [known, *kept[: _KEPT - 1]]
+        return known
+
+
+_KEPT = 8  # sets of rows of a forest: explainers that differ in their options have their own
+_examples: WeakKeyDictionary[Forest, list[Examples]] = WeakKeyDictionary()
+_one_at_a_time = Lock()  # a server asks from several threads
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything a search strategy may know."""
+
+    forest: Forest  # that decides: the model's own, or a variant of it with the question built in
+    batch: Batch
+    distance: Distance
+    model: Forest
+    examples: Examples | None = None  # training rows, to start from
+    slack: Slack | None = None  # where the library's own number may differ from ours in its last digits
+
+    @classmethod
+    def ask(
+        cls,
+        forest: Forest,
+        rows: Floats,
+        *,
+        space: Space,
+        distance: Distance,
+        constraints: Sequence[Constraint],
+        schema: Schema,
+        grain: NDArray[np.int8],
+        target: Any,
+        examples: Floats | None = None,
+        orders: Labels | None = None,
+    ) -> Problem:
+        """Put the question for these rows. A value outside the domain may stay; if it moves, towards the domain.
+
+        A missing value may stay or become known, and a known one may become missing where a constraint allows it.
+        `examples`: training rows. `orders`: per column its categories in their order, where the schema has none.
+        """
+        asked = put(target, forest, len(rows))
+        may = allowed(
+            asked.forest, rows, space=space, distance=distance, constraints=constraints, schema=schema, grain=grain,
+            orders=orders,
+        )  # fmt: skip
+        with np.errstate(invalid="ignore"):
+            first = np.where(np.isnan(rows), np.nan, np.clip(rows, may.low, np.maximum(may.low, may.high)))
+        batch = Batch(
+            rows, may.low, may.high, space.offset, space.scale, may.grain, kernels.predict(may.forest, rows),
+            asked.target, np.where(may.is_category, rows, first), may.choices, may.lists, may.rules,
+        )  # fmt: skip
+        batch = replace(batch, first=batch.snapped(batch.first))
+        known = None if examples is None else Examples.of(may.forest, examples)
+        return cls(may.forest, batch, distance, forest, known, asked.slack)
+
+    def __len__(self) -> int:
+        return len(self.batch.rows)
+
+    @property
+    def has_value(self) -> Bools:
+        """(n_rows, n_features) False where the constraints contradict each other and leave no value."""
+        has_value = np.asarray(~(self.batch.low > self.batch.high))
+        choices = self.batch.choices
+        for column, begin, end in zip(choices.column, choices.start[:-1], choices.start[1:], strict=True):
+            has_value[:, column] = np.isfinite(choices.delta[:, begin:end]).any(axis=1)
+        return has_value
+
+    @property
+    def has_box(self) -> Bools:
+        """(n_rows,) whether every column has a value."""
+        return np.asarray(self.has_value.all(axis=1))
+
+    def is_valid(self, points: Floats) -> Bools:
+        """(n_rows,) whether each point gets the wanted answer from the hard forest and obeys every constraint."""
+        flips = self.batch.is_flipped(kernels.predict(self.forest, points))
+        return np.asarray(flips & self.obeys(points))
+
+    def obeys(self, points: Floats) -> Bools:
+        """(n_rows,) whether each point obeys every constraint."""
+        batch = self.batch
+        obeyed = batch.is_allowed(points) & batch.is_on_grain(points)
+        return np.asarray(obeyed & batch.rules.hold(batch.rows, points))
+
+    def distance_to(self, points: Floats) -> Floats:
+        """(n_rows,) what each point costs."""
+        batch = self.batch
+        with np.errstate(over="ignore"):  # of a value near the end of float64: as far as can be
+            if self.distance.is_shift_invariant:  # a change too small to show next to the value itself still counts
+                moved = batch.changes(points)
+                return self.distance.value(np.where(np.isnan(moved), np.nan, 0.0), moved)
+            start, reached = batch.start, batch.to_z(points)
+            start[:, batch.choices.column] = reached[:, batch.choices.column] = np.nan  # kept as they are
+            return self.distance.value(start, reached)
+
+    def parts(self) -> Iterator[tuple[NDArray[np.intp], Problem]]:
+        """The problem, row numbers and question, once for each set of columns in which rows can be missing a value.
+
+        So that an answer depends on its row alone, and rows without missing values are searched as plain numbers.
+        """
+        choices = self.batch.choices
+        if self.forest.missing_is_choice is None:
+            yield np.arange(len(self)), self
+            return
+        is_missing = np.isnan(self.batch.rows[:, choices.column])
+        pattern = (choices.may_be_missing | is_missing) & ~choices.is_category
+        patterns, which = np.unique(pattern, axis=0, return_inverse=True)
+        for number, own in enumerate(patterns):
+            rows = np.flatnonzero(np.asarray(which).reshape(-1) == number)
+            yield rows, self.subset(rows).with_missing_choices(own)
+
+    def with_missing_choices(self, kept: Bools) -> Problem:
+        """The same where missing is a choice in fewer of the choices' columns; in the others it stays as it is."""
+        choices = self.batch.choices
+        mask = np.zeros(self.forest.n_features, bool)
+        mask[choices.column[kept & ~choices.is_category]] = True
+        forest = variant(self.forest, missing_is_choice=mask if mask.any() else None)
+        batch = replace(self.batch, choices=choices.only(kept | choices.is_category))
+        examples = None if self.examples is None else Examples.of(forest, self.examples.rows)
+        return replace(self, forest=forest, batch=batch, examples=examples)
+
+    def loosened(self) -> Problem:
+        """The same, and no point is left out that the library's own number could make an answer: for proofs."""
+        return self if self.slack is None else self._cut_at(self.slack.loose)
+
+    def tightened(self) -> Problem | None:
+        """The same with only such points as are answers by the library's own number; None where none surely is."""
+        if self.slack is None or self.slack.strict is None:
+            return self if self.slack is None else None
+        return self._cut_at(self.slack.strict)
+
+    def sure(self) -> Problem | None:
+        """The form that decides where the library itself cannot be asked; None where nothing can be said for sure."""
+        return self if self.slack is None or self.slack.is_exact else self.tightened()
+
+    def _cut_at(self, cuts: tuple[tuple[str, float], ...]) -> Problem:
+        forest = variant(self.forest, **dict(cuts))
+        batch = replace(self.batch, origin=kernels.predict(forest, self.batch.rows))
+        examples = None if self.examples is None else Examples.of(forest, self.examples.rows)
+        return replace(self, forest=forest, batch=batch, examples=examples, slack=None)
+
+    def subset(self, chosen: NDArray[np.intp]) -> Problem:
+        """The same question for some of the rows."""
+        return replace(self, batch=self.batch.subset(chosen))
+
+    def keeping(self, is_kept: Bools) -> Problem:
+        """The same question with some values, (n_rows, n_features), left as they are."""
+        return replace(self, batch=self.batch.keeping(is_kept))

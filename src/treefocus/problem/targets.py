@@ -1,0 +1,324 @@
+"""Which answer is wanted instead: another class, a given one, a probability, or an interval of what is predicted.
+
+A question of the last two kinds is put to a variant of the forest that has two classes, no and yes. What counts is the
+number that the library itself shows. Where ours may differ from it in its last digits, the question comes in three
+forms: as asked; loosened, so that no answer of the library's is left out, which is what a proof is made against; and
+tightened, so that every answer is one of the library's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from numbers import Real
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from treefocus.errors import InvalidInput, reject
+from treefocus.kernels.reference import shown
+from treefocus.model.forest import LARGEST, Forest, Ints
+
+ANY_OTHER = -1
+NO, YES = 0, 1
+Cuts = tuple[float, float, float | None]  # loose, as asked, and strict where one is
+_KEPT = 8  # variants of a forest that are kept for the next question
+_variants: WeakKeyDictionary[Forest, dict[Any, Forest]] = WeakKeyDictionary()
+_one_at_a_time = Lock()  # a server asks from several threads
+
+
+@dataclass(frozen=True)
+class Probability:
+    """A class with at least this probability: `Probability("approved", 0.7)`, a margin against a model's noise."""
+
+    label: Any
+    at_least: float
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.at_least, Real) and 0 < self.at_least < 1):
+            reject("Probability.at_least", "a number between 0 and 1", repr(self.at_least))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A predicted value from low to high, both included: `Interval(low=50_000)`; for models that predict a number."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def __post_init__(self) -> None:
+        for bound in (self.low, self.high):
+            if not isinstance(bound, Real) or np.isnan(float(bound)):
+                reject(f"{type(self).__name__}", "from a number to a number", repr(bound))
+        if not (self.low <= self.high and (self.low > -np.inf or self.high < np.inf)):
+            reject(
+                f"{type(self).__name__}", "from a low to a high value, one of them finite", f"{self.low}, {self.high}"
+            )
+
+
+@dataclass(frozen=True)
+class Score(Interval):
+    """A raw score from low to high, before any link function: `Score(low=0.5)`; for models with a single score."""
+
+
+@dataclass(frozen=True)
+class Slack:
+    """How a question's cuts lie where the library's own number may differ from ours in its last digits."""
+
+    loose: tuple[tuple[str, float], ...]  # fields of the forest: whatever the library lets in is let in
+    strict: tuple[tuple[str, float], ...] | None  # whatever is let in the library lets in; None: no cut does that
+    is_exact: bool  # ours is the library's own, as long as it adds up and takes exponentials as it is known to
+
+
+@dataclass(frozen=True, eq=False)
+class Put:
+    """A question as a forest takes it."""
+
+    forest: Forest  # that decides it
+    target: Ints  # (n_rows,) the class to reach, `ANY_OTHER` for any but a row's own
+    slack: Slack | None = None  # None where nothing is rounded between the scores and the decision
+
+
+def one_a_row(target: Any, forest: Forest, n_rows: int) -> tuple[Probability | Interval, ...] | None:
+    """The target of every row, where each has a probability or an interval of its own; None where not."""
+    is_interval = forest.decision == "value" and isinstance(target, tuple) and len(target) == 2
+    if np.ndim(target) == 0 or (is_interval and all(isinstance(end, Real) for end in target)):
+        return None
+    each = [one.item() if isinstance(one, np.generic) else one for one in target]
+    if forest.decision == "value":
+        each = [Interval(*one) if isinstance(one, tuple) and len(one) == 2 else one for one in each]
+    kinds = {_kind(one) for one in each}
+    if not kinds & {Probability, Interval}:
+        return None
+    if len(kinds) > 1:
+        reject("target", "of one kind for all rows: probabilities, intervals or classes", f"{each[0]!r} and others")
+    if len(each) not in (1, n_rows):
+        reject("target", f"one, or one a row ({n_rows})", len(each))
+    return tuple(_hashable(each[0 if len(each) == 1 else i], forest) for i in range(n_rows))
+
+
+def _kind(target: Any) -> type[Any]:
+    return next((kind for kind in (Probability, Interval) if isinstance(target, kind)), object)
+
+
+def _hashable(target: Probability | Interval, forest: Forest) -> Probability | Interval:
+    """The same target with a label that is the model's own, so that equal ones are equal."""
+    if isinstance(target, Interval):
+        return target
+    return replace(target, label=forest.classes.tolist()[_position(target.label, forest, "Probability.label")])
+
+
+def put(target: Any, forest: Forest, n_rows: int) -> Put:
+    """The question of n rows with this target."""
+    if forest.decision == "value" and isinstance(target, tuple) and len(target) == 2:
+        target = Interval(*target)
+    slack: Slack | None
+    if isinstance(target, Probability):
+        asked, slack, answer = _likely(target, forest)
+    elif isinstance(target, Interval):
+        asked, slack, answer = *_between(target, forest), YES
+    elif forest.decision == "value":
+        raise InvalidInput(
+            f"A {forest.source} predicts a number: say which is wanted, target=Interval(low, high), got {target!r}."
+        )
+    else:
+        return Put(forest, as_targets(target, forest, n_rows))
+    return Put(asked, np.full(n_rows, answer, np.int32), slack)
+
+
+def as_targets(target: Any, forest: Forest, n_rows: int) -> Ints:
+    """(n_rows,) index of the class to reach, `ANY_OTHER` where `target` is None; one label, or one a row."""
+    if target is None:
+        return np.full(n_rows, ANY_OTHER, np.int32)
+    labels = [target] if np.ndim(target) == 0 else list(target)
+    if len(labels) not in (1, n_rows):
+        reject("target", f"one class, or one a row ({n_rows})", f"{len(labels)}")
+    found = [ANY_OTHER if label is None else _position(label, forest, "target") for label in labels]
+    return np.broadcast_to(np.array(found, np.int32), (n_rows,)).copy()
+
+
+def variant(forest: Forest, **changes: Any) -> Forest:
+    """The forest with some fields changed; asked for again, the same one, with all that is derived from it."""
+    if not changes:
+        return forest
+    key = tuple((name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in changes.items())
+    with _one_at_a_time:
+        kept = _variants.setdefault(forest, {})
+        if key not in kept:
+            if len(kept) >= _KEPT:
+                del kept[next(iter(kept))]
+            kept[key] = replace(forest, **changes)
+        return kept[key]
+
+
+def _position(label: Any, forest: Forest, parameter: str) -> int:
+    plain = label.item() if isinstance(label, np.generic) else label
+    position = {own: index for index, own in enumerate(forest.classes.tolist())}
+    if not isinstance(plain, Hashable) or plain not in position:
+        reject(parameter, f"one of {', '.join(map(repr, position)) or 'no classes'}", repr(plain))
+    return position[plain]
+
+
+def _likely(target: Probability, forest: Forest) -> tuple[Forest, Slack, int]:
+    if forest.decision == "value":
+        raise InvalidInput(f"A {forest.source} predicts a number, not a probability: give target=Interval(low, high).")
+    label, p = _position(target.label, forest, "Probability.label"), float(target.at_least)
+    if forest.decision != "argmax":
+        return _of_one_score(label, p, forest)
+    if forest.link == "sigmoid":  # each class has its own, which is a question about its score
+        cuts, is_exact = _score_cuts(p, forest, is_second=True), _divides_exactly(forest)
+        return *_asked(forest, cuts, is_exact, decision="likely", link="identity", favoured=label), YES
+    if forest.link == "softmax" or _is_adaboost(forest):
+        divisor = forest.divisor * (1 if forest.link == "softmax" else forest.n_classes - 1)
+        error = 2 * float(np.finfo(forest.score_dtype).eps) * (forest.n_outputs + 4 - float(np.log(p)))
+        changes: dict[str, Any] = {"link": "softmax", "divisor": divisor}
+    elif has_shares(forest):
+        error, changes = 2 * float(np.finfo(np.float64).eps) * (forest.n_trees + 2), {}  # added up in any order
+    else:
+        raise InvalidInput(f"A {forest.source} gives no probabilities; ask for a class.")
+    more = p * (1 + error)
+    cuts = _rounded_down(p, forest) * (1 - error), p, more if more < 1 else None
+    return *_asked(forest, cuts, not changes, decision="likely", favoured=label, **changes), YES
+
+
+def _of_one_score(label: int, p: float, forest: Forest) -> tuple[Forest, Slack, int]:
+    """Of a model with one score and two classes: from some score up, or up to some score."""
+    if forest.link != "sigmoid":
+        raise InvalidInput(f"A {forest.source} gives no probabilities; ask for a class or for Score(low, high).")
+    decision, answer = ("at_least", YES) if label == 1 else ("above", NO)
+    cuts = _score_cuts(p, forest, is_second=label == 1)
+    return *_asked(forest, cuts, _divides_exactly(forest), decision=decision), answer
+
+
+def _asked(forest: Forest, cuts: Cuts, is_exact: bool, **changes: Any) -> tuple[Forest, Slack]:
+    """The forest that asks for the second of three cuts, and the other two."""
+    loose, plain, strict = cuts
+    slack = Slack((("cut", loose),), None if strict is None else (("cut", strict),), is_exact)
+    return variant(forest, cut=plain, classes=np.array([False, True]), **changes), slack
+
+
+def _is_adaboost(forest: Forest) -> bool:
+    """Whether the scores are weighted votes of more than two classes, as AdaBoost counts them."""
+    return forest.link == "identity" and forest.leaf_distribution is not None and forest.n_classes > 2
+
+
+def has_shares(forest: Forest) -> bool:
+    """Whether the scores are probabilities themselves: shares of a whole in every leaf."""
+    if forest.link != "identity" or (forest.leaf_value < 0).any() or (forest.base_score < 0).any():
+        return False
+    sums = forest.leaf_value.sum(axis=1)
+    first = np.searchsorted(forest.tree_of_leaf, np.arange(forest.n_trees))
+    is_same = np.abs(sums - sums[first][forest.tree_of_leaf]) <= 1e-6 * np.abs(sums)
+    whole = (sums[first].sum() + forest.base_score.sum()) / forest.divisor
+    return bool(is_same.all() and abs(whole - 1.0) <= 1e-6)
+
+
+def _between(target: Interval, forest: Forest) -> tuple[Forest, Slack | None]:
+    if forest.n_outputs != 1:
+        raise InvalidInput(f"A {forest.source} has {forest.n_outputs} scores; ask for a class or for a Probability.")
+    low, high = float(target.low), float(target.high)
+    slack = None
+    if not isinstance(target, Score):
+        if forest.decision != "value":
+            raise InvalidInput(f"A {forest.source} predicts a class: ask for one, for a Probability or for a Score.")
+        if forest.link != "identity":
+            low, high, slack = _inside(low, high, forest)
+    ends = _ended(low, high)
+    return variant(forest, decision="between", cut=ends[0], cut_high=ends[1], classes=np.array([False, True])), slack
+
+
+def _ended(low: float, high: float) -> tuple[float, float]:
+    """Scores that a forest's cuts can be."""
+    return max(low, -LARGEST), min(high, LARGEST)
+
+
+def _inside(low: float, high: float, forest: Forest) -> tuple[float, float, Slack]:
+    """The scores whose shown values lie in the interval, and in one that is larger or smaller by what is rounded."""
+    forms = []
+    for side in (-1, 0, 1):
+        first = _from(_moved(low, side, forest), forest) if low > -np.inf else -np.inf
+        last = _up_to(_moved(high, -side, forest), forest) if high < np.inf else np.inf
+        forms.append((first, last))
+    loose, plain, strict = forms
+    if not (plain[0] <= plain[1] and plain[0] < np.inf and plain[1] > -np.inf):
+        reject("Interval", f"one that a {forest.source} can predict", f"{low} to {high}")
+    is_there = strict[0] <= strict[1] and strict[0] < np.inf and strict[1] > -np.inf
+    named = [tuple(zip(("cut", "cut_high"), _ended(*ends), strict=True)) for ends in (loose, strict)]
+    is_exact = forest.link == "sigmoid" and _divides_exactly(forest)
+    return *plain, Slack(named[0], named[1] if is_there else None, is_exact)
+
+
+def _score_cuts(p: float, forest: Forest, is_second: bool) -> Cuts:
+    """The scores at which a sigmoid reaches p, a little less and a little more.
+
+    Of the first class, whose probability is the rest, the last scores that still leave it so much.
+    """
+    dtype = np.dtype(forest.score_dtype).type
+
+    def edge(least: float) -> float:
+        if is_second:
+            return _from(least, forest)
+        return _edge(-np.inf, lambda score: float(dtype(1) - dtype(_shown(score, forest))) >= least)
+
+    off = _off(p if is_second else max(p, 0.5), forest)
+    less, more = max(_rounded_down(p, forest) - off, 5e-324), p + off
+    return edge(less), edge(p), edge(more) if more < 1 else None
+
+
+def _from(value: float, forest: Forest) -> float:
+    """The first score whose shown value is at least this, infinity if there is none."""
+    return _edge(np.inf, lambda score: _shown(score, forest) >= value)
+
+
+def _up_to(value: float, forest: Forest) -> float:
+    """The last score whose shown value is at most this, minus infinity if there is none."""
+    return _edge(-np.inf, lambda score: _shown(score, forest) <= value)
+
+
+def _moved(value: float, side: int, forest: Forest) -> float:
+    """A shown value, moved by as much as it can be off."""
+    return value + side * _off(value, forest)
+
+
+def _off(value: float, forest: Forest) -> float:
+    """How far a shown value can be off by the rounding of its score, its exponential and itself."""
+    size = max(abs(value), 5e-324)
+    return float(np.spacing(np.dtype(forest.score_dtype).type(size))) * (4 + 2 * abs(float(np.log(size))))
+
+
+def _rounded_down(p: float, forest: Forest) -> float:
+    """The smaller of p and p as the library's own number type holds it, in which some compare."""
+    return min(p, float(np.dtype(forest.score_dtype).type(p)))
+
+
+def _divides_exactly(forest: Forest) -> bool:
+    """Whether dividing the sum rounds nothing: by a power of two."""
+    return bool(np.frexp(forest.divisor)[0] == 0.5)
+
+
+def _edge(way: float, holds: Callable[[float], bool]) -> float:
+    """The first number towards `way`, plus or minus infinity, of which something holds; `way` itself if of none.
+
+    What holds of a number holds of all beyond it. Steps double until one number is on either side, then the last one is
+    halved.
+    """
+    before, step = 0.0, 1.0
+    while holds(before):
+        if np.isinf(before):
+            return before
+        before, step = before - float(np.copysign(step, way)), 2 * step
+    beyond, step = before, 1.0
+    while not holds(beyond):
+        if np.isinf(beyond):
+            return beyond
+        before, beyond, step = beyond, beyond + float(np.copysign(step, way)), 2 * step
+    while (middle := before + (beyond - before) / 2) not in (before, beyond):
+        before, beyond = (before, middle) if holds(middle) else (middle, beyond)
+    return beyond
+
+
+def _shown(score: float, forest: Forest) -> float:
+    with np.errstate(over="ignore"):
+        return float(shown(forest, np.array([[score]]))[0, 0])

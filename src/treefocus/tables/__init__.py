@@ -1,0 +1,1 @@
+"""The user's tables: in as numbers, out again as the same kind of table."""

@@ -1,0 +1,425 @@
+"""The user's tables: pandas, polars or NumPy in, a float matrix inside, the same kind of table out again.
+
+A column of categories is read where the model has labels for it (`treefocus.tables.labels`); any other must hold numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from treefocus.errors import InvalidInput, reject
+from treefocus.model.categories import Labels
+from treefocus.model.forest import Floats
+from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
+from treefocus.tables import likeness
+from treefocus.tables.labels import Coding, decode, encode, encode_text, label_of
+
+TABLE_FILES = (".csv", ".tsv", ".parquet")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows as float64, and what is needed to give answers in the shape they came in."""
+
+    values: Floats  # (n_rows, n_columns), NaN where missing; categories as numbers
+    names: tuple[str, ...] | None
+    grain: NDArray[np.int8]  # (n_columns,) ANY_FLOAT, FLOAT32 or INTEGER
+    native: Any
+    labels: Labels | None = None  # per column its categories, None where it holds numbers
+
+    def like(self, values: Floats) -> Any:
+        """`values` as the same kind of table, with the same names, dtypes and index; a row of NaN is a row of nulls.
+
+        A table from a text file has no kind: its values come back as a matrix.
+        """
+        columns = [
+            values[:, j] if self.labels_of(j) is None else self.labelled(j, values[:, j])
+            for j in range(values.shape[1])
+        ]
+        if isinstance(self.native, _Columns):
+            return values if not self.native.cells else likeness.mixed_matrix(columns, len(values))
+        if self.names is None:
+            return likeness.matrix_like(self.native.dtype, values, columns)
+        if nw.dependencies.is_pandas_dataframe(self.native):
+            return likeness.pandas_like(self.native, columns)
+        return likeness.frame_like(nw.from_native(self.native, eager_only=True), columns)
+
+    def labelled(self, column: int, values: Floats) -> list[Any]:
+        """The categories behind a column's numbers, as they were written where they did not change."""
+        labels = self.labels_of(column) or ()
+        return decode(values, labels, self.values[:, column], self._cells(column))
+
+    def row(self, row: int) -> tuple[Any, ...]:
+        """A row as it was written."""
+        return tuple(self.cell(row, column) for column in range(self.values.shape[1]))
+
+    def cell(self, row: int, column: int) -> Any:
+        """One cell as it was written: a number or a category, None where it is missing."""
+        value = self.values[row, column]
+        if np.isnan(value):
+            return None
+        labels = self.labels_of(column)
+        if labels is None:
+            return float(value)
+        known = label_of(value, labels)
+        return self._cells(column)[row] if known is None else known
+
+    def labels_of(self, column: int) -> tuple[Any, ...] | None:
+        """A column's categories, None where it holds numbers."""
+        return None if self.labels is None else self.labels[column]
+
+    def _cells(self, column: int) -> list[Any]:
+        """A column as it was written."""
+        if isinstance(self.native, _Columns):
+            return self.native.cells[self.native.names[column]]
+        if self.names is None:
+            return list(self.native[:, column].tolist())
+        return list(nw.from_native(self.native, eager_only=True)[:, column].to_list())
+
+    @property
+    def limits(self) -> tuple[Floats, Floats]:
+        """(n_columns,) the smallest and the largest value that a column of its dtype holds."""
+        if isinstance(self.native, _Columns):
+            dtypes = ["float64"] * self.values.shape[1]
+        elif self.names is None:
+            dtypes = [str(self.native.dtype)] * self.values.shape[1]
+        else:
+            dtypes = [str(dtype).lower() for dtype in nw.from_native(self.native, eager_only=True).schema.values()]
+        limits = np.array([_limits_of(dtype) for dtype in dtypes], np.float64).reshape(-1, 2)
+        for j, own in enumerate(self.labels or ()):
+            if own is not None:
+                limits[j] = 0, len(own) - 1
+        return limits[:, 0], limits[:, 1]
+
+    @property
+    def has_dtypes(self) -> bool:
+        """Whether its columns say what they can hold; those of a text file only seem to hold whole numbers."""
+        return not isinstance(self.native, _Columns)
+
+    def unseen(self, column: int) -> list[Any]:
+        """The cells of a column that hold a category without a label."""
+        is_unseen = self.values[:, column] == len(self.labels_of(column) or ())
+        if not is_unseen.any():  # the usual case, in which no cell needs to be read
+            return []
+        return [cell for cell, is_one in zip(self._cells(column), is_unseen.tolist(), strict=True) if is_one]
+
+    def recoded(self, labels: Labels) -> Table:
+        """The same rows by other labels, column by column."""
+        if self.labels is None or labels == self.labels:
+            return self
+        values, native = self.values.copy(), self.native
+        for j, own in enumerate(labels):
+            if own is None or own == self.labels[j]:
+                continue
+            cells = self._cells(j)
+            if isinstance(native, _Columns):
+                texts = ["" if cell is None else str(cell) for cell in cells]
+                values[:, j] = encode_text(texts, own)
+                known = [_label_or_text(c, own, t) for c, t in zip(values[:, j], texts, strict=True)]
+                native = replace(native, cells={**native.cells, native.names[j]: known})
+            else:
+                values[:, j] = encode(cells, own)
+        return replace(self, values=values, native=native, labels=labels)
+
+    @property
+    def orders(self) -> Labels:
+        """Per column its categories in their order, None where its dtype has none."""
+        if self.names is None or isinstance(self.native, _Columns):
+            return (None,) * int(self.values.shape[1])
+        frame: nw.DataFrame[Any] = nw.from_native(self.native, eager_only=True)
+        return tuple(_order_of(frame[:, j].to_native()) for j in range(self.values.shape[1]))
+
+    def select(self, names: Sequence[str]) -> Table:
+        """The same rows with only these columns, in this order; for tables with names."""
+        if self.names is None:
+            raise InvalidInput("Columns can be selected by name only from a table with names.")
+        chosen = [self.names.index(name) for name in names]
+        native = (
+            _Columns(tuple(names), self.native.cells)
+            if isinstance(self.native, _Columns)
+            else nw.from_native(self.native, eager_only=True).select(*names).to_native()
+        )
+        labels = None if self.labels is None else tuple(self.labels[j] for j in chosen)
+        return Table(np.ascontiguousarray(self.values[:, chosen]), tuple(names), self.grain[chosen], native, labels)
+
+
+def as_table(rows: Any, parameter: str, coding: Coding | None = None) -> Table:
+    """Read a pandas or polars DataFrame, a NumPy array or nested lists; a `Table` is one already."""
+    if isinstance(rows, Table):
+        return rows
+    try:
+        frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    except ValueError as error:  # two columns of one name
+        raise InvalidInput(f"{parameter} cannot be read as a table: {_one_line(error)}.") from error
+    if isinstance(frame, nw.DataFrame):
+        return _from_frame(frame, rows, parameter, coding)
+    try:
+        array = np.asarray(rows) if coding is None else _with_labels(rows)
+        labels = None if coding is None or array.ndim != 2 else coding.for_columns(None, array.shape[1])
+        values = _numbers_of(array, labels)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{parameter} must be a table of numbers; this one cannot be read as such: {error}."
+        ) from error
+    if array.ndim != 2:
+        hint = "; for one row use row.reshape(1, -1)" if array.ndim == 1 else ""
+        reject(parameter, f"two-dimensional, rows by columns{hint}", f"{array.ndim} dimensions")
+    grain = np.full(array.shape[1], _grain_of(array.dtype), np.int8)
+    grain[[own is not None for own in labels or [None] * len(grain)]] = INTEGER
+    return Table(np.ascontiguousarray(values), None, grain, array, labels)
+
+
+def read_table(path: str | Path, ignore: Sequence[str] = (), coding: Coding | None = None) -> Table:
+    """Read a .csv, .tsv or .parquet file, without the columns named in `ignore`; categories by the coding."""
+    path = Path(path)
+    kept = [name for name in read_names(path) if name not in ignore]
+    if not kept:
+        raise InvalidInput(f"{path} has no column left: all are ignored.")
+    doubled = sorted({name for name in kept if kept.count(name) > 1})
+    if doubled:
+        reject(str(path), "a table of columns with different names", f"{', '.join(doubled)} more than once")
+    with _complaining(path):
+        if path.suffix == ".parquet":
+            return as_table(import_pyarrow("Reading").read_table(path, columns=list(kept)), str(path), coding)
+        return _read_text(path, ignore, coding)
+
+
+def read_columns(path: str | Path, ignore: Sequence[str] = ()) -> Any:
+    """The columns of a file for which no model is known: a pyarrow table, or arrays by name; text stays text."""
+    path = Path(path)
+    kept = [name for name in read_names(path) if name not in ignore]
+    with _complaining(path):
+        if path.suffix == ".parquet":
+            return import_pyarrow("Reading").read_table(path, columns=kept)
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file, delimiter=delimiter(path), restval=""))
+        return {name: _numbers_or_text([row[name].strip() for row in rows]) for name in kept}
+
+
+def _numbers_or_text(cells: list[str]) -> NDArray[Any]:
+    try:
+        return np.array([float(cell) if cell else np.nan for cell in cells], np.float64)
+    except ValueError:
+        return np.array([cell or None for cell in cells], object)
+
+
+def read_names(path: str | Path) -> tuple[str, ...]:
+    """The names of the columns of a .csv, .tsv or .parquet file."""
+    path = Path(path)
+    check_suffix(path, TABLE_FILES)
+    if not path.is_file():
+        raise InvalidInput(f"There is no file {path}.")
+    with _complaining(path):
+        if path.suffix == ".parquet":
+            return tuple(import_pyarrow("Reading").read_schema(path).names)
+        with path.open("rb") as file:  # line by line: what follows the names is not looked at
+            lines = (line.decode("utf-8-sig") for line in file)
+            header = next(csv.reader(lines, delimiter=delimiter(path)), None)
+    if not header:
+        raise InvalidInput(f"{path} is empty; a table starts with a line of column names.")
+    return tuple(header)
+
+
+def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns of equal length to a .csv, .tsv or .parquet file; None is an empty cell or a null."""
+    path = Path(path)
+    check_suffix(path, TABLE_FILES)
+    if path.suffix == ".parquet":
+        import_pyarrow("Writing").write_table(_arrow_table(columns), path)
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter(path), lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def check_suffix(path: Path, allowed: Sequence[str]) -> None:
+    """The file's name must end in one of these."""
+    if path.suffix not in allowed:
+        reject(str(path), f"a file whose name ends in {', '.join(allowed)}", repr(path.suffix))
+
+
+def import_pyarrow(doing: str) -> Any:
+    """`pyarrow.parquet`, or an error that says how to get it."""
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise InvalidInput(f"{doing} .parquet needs pyarrow: pip install pyarrow.") from error
+    return parquet
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Stands where a DataFrame would: the table came from a file and goes back to one."""
+
+    names: tuple[str, ...]
+    cells: Mapping[str, list[Any]] = field(default_factory=dict)  # of the columns of categories
+
+
+def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: Coding | None) -> Table:
+    values = np.empty(frame.shape, dtype=np.float64)
+    grain = np.zeros(frame.shape[1], np.int8)
+    names = tuple(str(name) for name in frame.columns)
+    labels = None if coding is None else coding.for_columns(names, len(names))
+    for j, (name, dtype) in enumerate(frame.schema.items()):
+        own = None if labels is None else labels[j]
+        if own is not None:
+            values[:, j] = _codes(frame.get_column(name), own)
+            grain[j] = INTEGER
+            continue
+        if _is_empty(frame.get_column(name)):
+            values[:, j] = np.nan
+            continue
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            reject(f"{parameter}: column {name!r}", "numeric", f"dtype {dtype}")
+        values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
+        if dtype == nw.Boolean or dtype.is_integer():
+            grain[j] = INTEGER
+        elif str(dtype) in ("Float32", "Float16"):
+            grain[j] = FLOAT32
+    return Table(values, names, grain, native, labels)
+
+
+def _is_empty(column: nw.Series[Any]) -> bool:
+    """Whether a column holds nothing but nulls, so that its dtype says nothing of its values."""
+    is_number = column.dtype.is_numeric() or column.dtype == nw.Boolean
+    return not is_number and column.null_count() == len(column) and (len(column) > 0 or column.dtype == nw.Unknown)
+
+
+def _codes(column: nw.Series[Any], labels: Sequence[Any]) -> Floats:
+    """The numbers of a column's categories; pandas has them numbered already, only otherwise."""
+    native = column.to_native()
+    if nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
+        number = np.append(encode(native.cat.categories.tolist(), labels), np.nan)  # -1 is missing
+        return np.asarray(number[native.cat.codes.to_numpy()])
+    return encode(column.to_list(), labels)
+
+
+def _order_of(column: Any) -> tuple[Any, ...] | None:
+    """The categories of an ordered dtype: pandas' and Arrow's say that they are, polars' Enum always is."""
+    dtype: Any = getattr(column, "dtype", None)
+    if nw.dependencies.is_polars_series(column):
+        return tuple(dtype.categories.to_list()) if type(dtype).__name__ == "Enum" else None
+    if nw.dependencies.is_pyarrow_chunked_array(column):
+        if not getattr(column.type, "ordered", False) or not column.num_chunks:
+            return None
+        return tuple(column.unify_dictionaries().chunk(0).dictionary.to_pylist())
+    return tuple(dtype.categories.tolist()) if getattr(dtype, "ordered", False) else None
+
+
+def _with_labels(rows: Any) -> NDArray[Any]:
+    """The rows as an array in which numbers stay numbers next to text."""
+    array = np.asarray(rows)
+    return array if isinstance(rows, np.ndarray) or array.dtype.kind not in "US" else np.asarray(rows, object)
+
+
+def _numbers_of(array: NDArray[Any], labels: Labels | None) -> Floats:
+    if labels is None or all(own is None for own in labels):
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its values are of dtype {array.dtype}")
+        return array.astype(np.float64)
+    if array.dtype.kind not in "biufOUS":
+        raise TypeError(f"its values are of dtype {array.dtype}")
+    values = np.empty(array.shape)
+    for j, own in enumerate(labels):
+        values[:, j] = array[:, j].astype(np.float64) if own is None else encode(array[:, j].tolist(), own)
+    return values
+
+
+def _grain_of(dtype: np.dtype[Any]) -> int:
+    if np.issubdtype(dtype, np.integer) or dtype == np.bool_:
+        return INTEGER
+    return FLOAT32 if dtype in (np.float32, np.float16) else ANY_FLOAT
+
+
+def _limits_of(dtype: str) -> tuple[float, float]:
+    if dtype.startswith("bool"):
+        return 0, 1
+    if "int" not in dtype:
+        return -np.inf, np.inf
+    low, high = (
+        (0, 2 ** int(dtype[4:]) - 1)
+        if dtype[0] == "u"
+        else (-(2 ** (int(dtype[3:]) - 1)), 2 ** (int(dtype[3:]) - 1) - 1)
+    )
+    return max(low, -(2**53)), min(high, 2**53)  # float64 does not hold every whole number beyond
+
+
+@contextmanager
+def _complaining(path: Path) -> Iterator[None]:
+    """Whatever goes wrong with a file's content, or in reading it, as one sentence."""
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except (OSError, ValueError, csv.Error) as error:  # pyarrow's own errors are of these kinds
+        raise InvalidInput(f"{path} cannot be read as a table: {_one_line(error)}.") from error
+
+
+def _arrow_table(columns: Mapping[str, Sequence[Any]]) -> Any:
+    import pyarrow
+
+    return pyarrow.table({name: list(column) for name, column in columns.items()})
+
+
+def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None) -> Table:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, delimiter=delimiter(path))
+        header = next(reader)
+        kept = [j for j, name in enumerate(header) if name not in ignore]
+        names = tuple(header[j] for j in kept)
+        labels = None if coding is None else coding.for_columns(names, len(names))
+        texts: dict[int, list[str]] = {kept[k]: [] for k, own in enumerate(labels or ()) if own is not None}
+        rows = [_numbers(path, reader.line_num, header, cells, kept, texts) for cells in reader if cells]
+    values = np.array(rows).reshape(-1, len(kept))
+    cells: dict[str, list[Any]] = {}
+    for k, j in enumerate(kept):
+        if labels is not None and (own := labels[k]) is not None:
+            values[:, k] = encode_text(texts[j], own)
+            cells[names[k]] = [_label_or_text(c, own, t) for c, t in zip(values[:, k], texts[j], strict=True)]
+    is_whole = ~np.isnan(values).any(axis=0) & (values == np.rint(values)).all(axis=0) & (len(values) > 0)
+    is_whole |= [own is not None for own in labels or [None] * len(kept)]
+    grain = np.where(is_whole, INTEGER, ANY_FLOAT).astype(np.int8)
+    return Table(values, names, grain, _Columns(names, cells), labels)
+
+
+def _label_or_text(code: float, labels: Sequence[Any], text: str) -> Any:
+    known = label_of(code, labels)
+    return known if known is not None or np.isnan(code) else text
+
+
+def delimiter(path: Path) -> str:
+    """What stands between the cells of a text file."""
+    return "\t" if path.suffix == ".tsv" else ","
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _numbers(
+    path: Path, line: int, header: list[str], cells: list[str], kept: list[int], texts: dict[int, list[str]]
+) -> list[float]:
+    """A line's numbers; the cells of columns of categories are put aside."""
+    if len(cells) != len(header):
+        raise InvalidInput(f"{path}, line {line}: {len(header)} cells were expected, {len(cells)} came.")
+    numbers = []
+    for j in kept:
+        if j in texts:
+            texts[j].append(cells[j])
+            numbers.append(0.0)
+            continue
+        try:
+            numbers.append(float(cells[j]) if cells[j].strip() else np.nan)
+        except ValueError:
+            raise InvalidInput(f"{path}, line {line}, column {header[j]!r}: {cells[j]!r} is not a number.") from None
+    return numbers
