@@ -21,12 +21,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from conformance import Case, differing, fitted, hard_rows, score_error
-from conformance_catboost import CATBOOST
-from conformance_lightgbm import LIGHTGBM
-from conformance_sklearn import SKLEARN
-from conformance_treelite import TREELITE
-from conformance_xgboost import XGBOOST
+from support.conformance import Case, differing, fitted, hard_rows, score_error
+from support.conformance_catboost import CATBOOST
+from support.conformance_lightgbm import LIGHTGBM
+from support.conformance_sklearn import SKLEARN
+from support.conformance_treelite import TREELITE
+from support.conformance_xgboost import XGBOOST
 from treefocus import Explainer
 from treefocus.adapters import translate
 from treefocus.adapters.trust import trusted

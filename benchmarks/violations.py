@@ -2,9 +2,9 @@
 
     python benchmarks/violations.py --answers 100000
 
-Problems are those of the tests (tests/small_problems.py): random forests with numbers, categories and missing values,
-rows beside thresholds, every distance, every constraint that cells can decide. The check is tests/brute.py's, which
-walks the trees node by node and shares no code with the searches.
+Problems are those of tests/support/small_problems.py: random forests with numbers, categories and missing values,
+rows beside thresholds, every distance, every constraint that cells can decide. The check is that of
+tests/support/brute.py, which walks the trees node by node and shares no code with the searches.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import brute
-from small_problems import DISTANCES, small_problem
+from support import brute
+from support.small_problems import DISTANCES, small_problem
 from treefocus import Auto, Exact, FeatureTweaking, Focus, InvalidInput, RandomPerturbation
 from treefocus.search.base import Run, solved
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import treefocus
-from questions import FAST, random_question, stump
+from support.questions import FAST, random_question, stump
 from treefocus import Explainer, Feature, Fixed, Focus, InvalidInput, Schema, Status, UnsupportedModel
 from treefocus.model.forest import Floats
 

@@ -26,7 +26,7 @@ from pyarrow import parquet
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from servers import serving, wait_until
+from support.servers import serving, wait_until
 from treefocus import (
     AtMost,
     Auto,

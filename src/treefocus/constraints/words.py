@@ -1,4 +1,4 @@
-"""A constraint in the words in which it could have been written (`constraint_text` reads them)."""
+"""A constraint in the words in which it could have been written (`text` reads them)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The user's tables: pandas, polars or NumPy in, a float matrix inside, the same kind of table out again.
 
-A column of categories is read where the model has labels for it (`treefocus.tables.labels`); any other must hold numbers.
+A column of categories is read where the model has labels for it (`tables.labels`); any other must hold numbers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,303 @@
+"""Sentences and letters: in the reader's words, and true. Applying exactly the numbers printed flips the model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from test_phrases import read
+
+from support.forests import SEEDS
+from support.questions import FAST, random_question, stump
+from treefocus import (
+    Change,
+    Explainer,
+    Explanation,
+    Explanations,
+    Feature,
+    Focus,
+    Range,
+    Schema,
+    Status,
+    kernels,
+    loans,
+)
+from treefocus.model.forest import Floats, Forest
+from treefocus.render.phrases import catalogue, languages
+
+NUMBER = r"-?\d[\d.,\u202f]*(?:e[+-]?\d+)?"
+MANY = 10_000
+WORDLESS = Schema(Feature(f.name, f.kind, f.unit) for f in loans.SCHEMA.features)
+
+
+@pytest.fixture(scope="module")
+def found() -> Explanations:
+    trained = loans.train()
+    declined = trained.X_test[trained.model.predict(trained.X_test) == "declined"]
+    explainer = Explainer(
+        trained.model, trained.X_train, distance="manhattan", constraints=loans.CONSTRAINTS, schema=loans.SCHEMA
+    )
+    return explainer.explain(declined[:40], target="approved", strategy=Focus(iterations=200))
+
+
+@pytest.fixture(scope="module")
+def one(found: Explanations) -> Explanation:
+    """The example: utilisation and inquiries of somebody who was declined."""
+    changes = (
+        Change("utilisation", 72.0, 34.0, 34.0, 0.7, "%"),
+        Change("recent_inquiries", 5.0, 3.0, 3.0, 0.3),
+    )
+    return replace(found[0], label=7, changes=changes, status=Status.OPTIMAL, distance=0.25, lower_bound=0.25)
+
+
+def pattern(phrase: str, places: dict[str, str]) -> str:
+    """A phrase of a catalogue as a regular expression."""
+    parts = re.split(r"\{(\w+)\}", phrase)
+    return "".join(places[part] if k % 2 else re.escape(part) for k, part in enumerate(parts))
+
+
+def applied(text: str, row: Floats, schema: Schema, language: str) -> tuple[Floats, int]:
+    """The row after all that a text tells to change, read from nothing but the text; and how many changes that is."""
+    phrases, schema = catalogue(language), schema.in_language(language)
+    result, n_told = row.copy(), 0
+    for j, feature in enumerate(schema.features):
+        units = "|".join(re.escape(unit) for unit in (feature.unit, feature.unit_one) if unit)
+        number = f"({NUMBER}){f' (?:{units})' if units else ''}"
+        name = re.escape(feature.label or feature.name)
+        told = {"feature": rf"(?<!\w){name}", "after": number, "before": number}
+        for match in re.findall(pattern(phrases.change, told), text):
+            values = [read(value.rstrip(".,"), language) for value in match]
+            assert values[1] == row[j]
+            result[j] = values[0]
+            n_told += 1
+        unknown = told | {"before": re.escape(phrases.words["unknown"])}
+        for match in re.findall(pattern(phrases.change_category, unknown), text):
+            assert np.isnan(row[j])
+            result[j] = read(match.rstrip(".,"), language)
+            n_told += 1
+        if not feature.one:
+            continue
+        things = f"(?:{re.escape(feature.one)}|{re.escape(feature.many)})(?!\\w)"
+        for key, sign in (("fewer", -1), ("more", 1)):
+            phrase = pattern(getattr(phrases, f"said_{key}"), {"number": f"({NUMBER})", "things": things})
+            neutral = pattern(getattr(phrases, key), {"number": f"({NUMBER})", "things": things})
+            for match in re.findall(phrase, text) or re.findall(neutral, text):
+                result[j] = row[j] + sign * read(match, language)
+                n_told += 1
+    return result, n_told
+
+
+def flips(forest: Forest, row: Floats, outcome: object) -> bool:
+    return bool(forest.classes[kernels.predict(forest, row[None, :])[0]] == outcome)
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        (
+            "en",
+            "Your application would be approved if your revolving utilisation were 34 % instead of 72 % and you had "
+            "2 fewer recent inquiries. No smaller change does that, which is proven (manhattan distance 0.25).",
+        ),
+        (
+            "de",
+            "Ihr Antrag würde bewilligt, wenn Ihre Kreditauslastung 34 % statt 72 % betrüge und Sie 2 Anfragen weniger "
+            "hätten. Keine kleinere Änderung bewirkt das; das ist bewiesen (Abstand 0,25, manhattan).",
+        ),
+        (
+            "fr",
+            "Votre demande serait acceptée si votre taux d'utilisation était de 34 % au lieu de 72 % et si vous aviez "
+            "2 demandes récentes de moins. Aucun changement plus petit ne suffit, c'est prouvé (distance 0,25, "
+            "manhattan).",
+        ),
+    ],
+)
+def test_the_sentence_of_the_specification(one: Explanation, language: str, text: str) -> None:
+    assert one.to_text(language) == text
+
+
+def test_one_of_a_thing_is_singular_and_more_is_more(one: Explanation) -> None:
+    changes = (Change("open_credit_lines", 1.0, 2.0, 2.0, 0.6), Change("loan_years", 3.0, 1.0, 1.0, 0.4, "years"))
+    text = replace(one, changes=changes).to_text()
+    assert "you had 1 more open credit line and the time to pay back were 1 year instead of 3 years." in text
+    assert "vous aviez 1 crédit ouvert de plus" in replace(one, changes=changes).to_text("fr")
+    assert "1 Jahr statt 3 Jahre" in replace(one, changes=changes).to_text("de")
+
+
+def test_without_a_subject_a_sentence_speaks_of_the_row(one: Explanation) -> None:
+    plain = replace(one, schema=WORDLESS)
+    assert plain.to_text().startswith(
+        "Row 7 is predicted 'declined'. It would be predicted 'approved' if utilisation were 34 % instead of 72 % and "
+        "recent_inquiries were 3 instead of 5."
+    )
+    counted = Schema([Feature("recent_inquiries", one="inquiry", many="inquiries")])
+    text = replace(one, schema=counted, changes=one.changes[1:]).to_text()
+    assert "if there were 2 fewer inquiries." in text
+
+
+def test_what_is_counted_has_to_be_whole(one: Explanation) -> None:
+    text = replace(one, changes=(Change("recent_inquiries", 2.5, 1.0, 1.0, 1.0),)).to_text()
+    assert "recent_inquiries were 1 instead of 2.5" in text
+
+
+@pytest.mark.parametrize("language", languages())
+def test_rows_without_an_answer_are_told_in_every_language(one: Explanation, language: str) -> None:
+    phrases = catalogue(language)
+    for status in (Status.INFEASIBLE, Status.NOT_FOUND, Status.INVALID):
+        none = replace(
+            one, changes=(), counterfactual=None, outcome=None, distance=None, status=status, reason=status.value,
+            predicted=None if status is Status.INVALID else one.predicted,
+        )  # fmt: skip
+        for text in (none.to_text(language), none.to_letter(language)):
+            assert phrases.reason(status.value).lower() in text.lower()
+            assert "None" not in text
+    there = replace(one, changes=(), outcome=one.predicted, reason="the row has the wanted answer already")
+    assert phrases.nothing in there.to_letter(language)
+    for schema in (WORDLESS, loans.SCHEMA):
+        assert "{" not in replace(there, schema=schema).to_text(language)
+
+
+@pytest.mark.parametrize("language", languages())
+def test_a_letter_has_greeting_decision_change_detail_proof_and_closing(one: Explanation, language: str) -> None:
+    phrases = catalogue(language)
+    letter = one.to_letter(language, recipient="Ada Example", sender="The Bank")
+    paragraphs = letter.rstrip("\n").split("\n\n")
+    assert "Ada Example" in paragraphs[0]
+    assert one.to_text(language).startswith(paragraphs[2])
+    assert paragraphs[3].splitlines()[0] == phrases.in_detail
+    assert len(paragraphs[3].splitlines()) == 1 + len(one.changes)
+    assert paragraphs[-3:] == [phrases.stays, phrases.letter_proven, f"{phrases.closing}\nThe Bank"]
+    assert one.to_letter(language).startswith(phrases.greeting)
+    assert replace(one, status=Status.FOUND).to_letter(language).count(phrases.letter_unproven) == 1
+    assert "20" in replace(one, status=Status.BOUNDED, lower_bound=0.2).to_letter(language)
+    assert phrases.quoted.format(text="approved") in replace(one, schema=WORDLESS).to_letter(language)
+
+
+def test_a_row_that_breaks_a_rule_is_told_so() -> None:
+    schema = Schema([Feature("age"), Feature("income")], "your case", {"no": "refused", "yes": "granted"})
+    data = np.array([[0.0, 0.0], [1.0, 1.0]])
+    explainer = Explainer(stump(), data, schema=schema, constraints=Range("income", low=0.5))
+    one = explainer.explain([[0.2, 0.3]], target="no")[0]
+    assert one.to_text().startswith(
+        "Your case is refused already, but breaks a rule. It would obey them all if income were 0.5 instead of 0.3."
+    )
+    assert "breaks a rule" in one.to_letter()
+    assert "breaks a constraint" in replace(one, schema=Schema(schema.features)).to_letter()
+
+
+# Truth
+
+
+@pytest.mark.parametrize("language", languages())
+def test_applying_the_words_of_the_loan_data_flips_the_model(found: Explanations, language: str) -> None:
+    assert found.problem is not None
+    for answer in found:
+        if answer.counterfactual is None:
+            continue
+        for text in (answer.to_text(language), answer.to_letter(language).split("\n\n")[2]):
+            row, n_told = applied(text, answer.row, loans.SCHEMA, language)
+            assert n_told == len(answer.changes)
+            assert flips(found.problem.forest, row, answer.outcome)
+
+
+@pytest.mark.parametrize("language", languages())
+def test_applying_the_details_of_a_letter_flips_the_model(found: Explanations, language: str) -> None:
+    phrases = catalogue(language)
+    assert found.problem is not None
+    for answer in found:
+        lines = answer.to_letter(language).split("\n\n")[3].splitlines()[1:]
+        assert len(lines) == len(answer.changes)
+        told, moved = answer.row.copy(), answer.row.copy()
+        for line, change in zip(lines, answer.changes, strict=True):
+            j = loans.SCHEMA.index(change.feature)
+            after, before, step = re.findall(rf"[+-]?{NUMBER}", line)
+            assert read(before, language) == answer.row[j]
+            told[j] = read(after, language)
+            plain = step.replace(phrases.group, "").replace(phrases.decimal, ".")
+            moved[j] = float(Decimal(repr(float(answer.row[j]))) + Decimal(plain))
+        assert flips(found.problem.forest, told, answer.outcome)
+        np.testing.assert_array_equal(moved, told)
+
+
+def test_every_sentence_is_true_over_many_random_explanations() -> None:
+    n_told, seed = 0, 0
+    while n_told < MANY:
+        explainer, rows = random_question(seed, n_rows=200)
+        schema = _worded(len(explainer.schema), seed)
+        explainer = Explainer(explainer.forest, rows[np.isfinite(rows).all(axis=1)], schema=schema)
+        for answer in explainer.explain(rows, strategy=FAST):
+            if answer.counterfactual is None:
+                continue
+            language = languages()[n_told % len(languages())]
+            row, n_changes = applied(answer.to_text(language), answer.row, schema, language)
+            assert n_changes == len(answer.changes), answer.to_text(language)
+            assert flips(explainer.forest, row, answer.outcome), answer.to_text(language)
+            n_told += 1
+        seed += 1
+    assert n_told >= MANY
+
+
+def _worded(n_features: int, seed: int) -> Schema:
+    """Columns of every kind of words: with and without unit, label and things to count, some with whole numbers."""
+    rng = np.random.default_rng(seed)
+    features = []
+    for j in range(n_features):
+        unit = str(rng.choice(["", "EUR", "%"]))
+        kind = "integer" if rng.random() < 0.3 else "continuous"
+        words = {"one": f"thing{j}", "many": f"things{j}"} if kind == "integer" and rng.random() < 0.7 else {}
+        label = f"your column {j} ✓" if rng.random() < 0.5 else ""
+        features.append(Feature(f"c{j}x", kind, unit, label=label, **words))  # type: ignore[arg-type]
+    return Schema(features)
+
+
+@settings(max_examples=30)
+@given(SEEDS)
+def test_sentences_in_other_languages_are_true(seed: int) -> None:
+    explainer, rows = random_question(seed)
+    for answer in explainer.explain(rows, strategy=FAST):
+        for language in languages():
+            if answer.counterfactual is not None:
+                row, n_told = applied(answer.to_text(language), answer.row, explainer.schema, language)
+                assert n_told == len(answer.changes)
+                assert flips(explainer.forest, row, answer.outcome)
+
+
+# Foreign text
+
+NASTY = (
+    "{before} {0}",
+    "a\nb",
+    "<b>x</b>",
+    "'quoted\"",
+    "שכר",
+    "x\u202egnissel",
+    "💰",
+    "\x1b[31m",
+    "%s $x$ \\n",
+    "[red]",
+)
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_nasty_names_stay_within_their_place(one: Explanation, name: str) -> None:
+    changes = (Change(name, 1.0, 2.0, 2.0, 1.0, name),)
+    schema = Schema([Feature(name, unit=name, label=name)], name, {"declined": name, "approved": name})
+    nasty = replace(one, changes=changes, schema=schema, label=name)
+    for language in languages():
+        text = nasty.to_text(language)
+        assert "\n" not in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert text.count("\u2068") == text.count("\u2069")
+        letter = nasty.to_letter(language, recipient=name, sender=name)
+        assert len(letter.split("\n\n")) == 7
+        assert "\x1b" not in letter
+    if name.isprintable() and name.isascii():
+        assert name in nasty.to_text()

@@ -1,0 +1,84 @@
+"""A real Ray on this machine, two workers: the bytes of one process, also when a worker is killed on the way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from support.streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, python_path
+from treefocus import Explainer
+
+ray = pytest.importorskip("ray", reason="needs the extra ray")
+pytestmark = pytest.mark.filterwarnings("default")  # of what Ray itself does
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="error",
+        object_store_memory=200_000_000,
+        runtime_env={"env_vars": {"PYTHONPATH": python_path()}},
+    )
+    context = ray.data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    context.enable_progress_bars = False
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def explainer() -> Explainer:
+    return loan_explainer()
+
+
+@pytest.fixture(scope="module")
+def rows() -> pa.Table:
+    return loan_rows(3000)
+
+
+@pytest.fixture(scope="module")
+def expected(explainer: Explainer, rows: pa.Table) -> pa.Table:
+    """What one process answers."""
+    return answers_of_one_process(explainer, rows)
+
+
+def as_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    table = table.combine_chunks().replace_schema_metadata(None)
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def gathered(dataset: Any) -> pa.Table:
+    return pa.concat_tables(dataset.iter_batches(batch_format="pyarrow", batch_size=None))
+
+
+def test_the_bytes_of_one_process(explainer: Explainer, rows: pa.Table, expected: pa.Table) -> None:
+    from treefocus.scale.ray import explain_dataset
+
+    dataset = ray.data.from_arrow([rows.slice(start, 500) for start in range(0, 3000, 500)])
+    answers = explain_dataset(explainer, dataset, n_workers=2, batch_rows=300, keep=["customer"]).materialize()
+    assert as_bytes(gathered(answers)) == as_bytes(expected)
+    assert "3000" in answers.stats()  # Ray's own account of the progress
+
+
+def test_a_killed_worker_costs_nothing_but_time(
+    explainer: Explainer, rows: pa.Table, expected: pa.Table, tmp_path: Path
+) -> None:
+    from treefocus.scale.ray import map_task
+
+    fatal = FatalOnce.task(explainer, tmp_path / "killed")
+    dataset = ray.data.from_arrow([rows.slice(start, 500) for start in range(0, 3000, 500)])
+    answers = map_task(fatal, dataset, n_workers=2, batch_rows=250)
+    assert as_bytes(gathered(answers)) == as_bytes(expected)
+    assert (tmp_path / "killed").exists()

@@ -1,0 +1,96 @@
+"""A real Spark on this machine, two threads: the answers of one process, also when a worker is killed on the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from support.streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, python_path
+from treefocus import Explainer
+
+pytest.importorskip("pyspark", reason="needs the extra spark")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
+    pytest.mark.filterwarnings("default"),  # of what Spark itself does
+]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = python_path()
+    session = (
+        SparkSession.builder.master("local[2, 3]")  # two threads, three tries a task
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "200")
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def explainer() -> Explainer:
+    return loan_explainer()
+
+
+@pytest.fixture(scope="module")
+def rows() -> pa.Table:
+    return loan_rows(2000)
+
+
+@pytest.fixture(scope="module")
+def expected(explainer: Explainer, rows: pa.Table) -> pa.Table:
+    """What one process answers."""
+    return answers_of_one_process(explainer, rows)
+
+
+@pytest.fixture
+def frame(spark: Any, rows: pa.Table, tmp_path: Path) -> Any:
+    from pyarrow import parquet
+
+    for k in range(4):
+        parquet.write_table(rows.slice(500 * k, 500), tmp_path / f"rows-{k}.parquet")
+    return spark.read.parquet(str(tmp_path)).repartition(4, "customer")
+
+
+def by_customer(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(records, key=lambda record: record["customer"])
+
+
+def collected(frame: Any) -> list[dict[str, Any]]:
+    return by_customer([row.asDict(recursive=True) for row in frame.collect()])
+
+
+def test_the_answers_of_one_process(spark: Any, explainer: Explainer, frame: Any, expected: pa.Table) -> None:
+    from treefocus.scale.spark import explain_frame
+
+    rows_done = spark.sparkContext.accumulator(0)
+    answers = explain_frame(explainer, frame, keep=["customer"], rows_done=rows_done)
+    assert answers.columns == expected.schema.names
+    assert collected(answers) == by_customer(expected.to_pylist())
+    assert rows_done.value == 2000
+
+
+def test_a_killed_worker_costs_nothing_but_time(
+    explainer: Explainer, frame: Any, expected: pa.Table, tmp_path: Path
+) -> None:
+    from treefocus.scale.spark import map_task
+
+    answers = map_task(FatalOnce.task(explainer, tmp_path / "killed"), frame)
+    assert collected(answers) == by_customer(expected.to_pylist())
+    assert (tmp_path / "killed").exists()

@@ -1,0 +1,1 @@
+"""What the tests share: forests, questions, judges, servers and pages."""
