@@ -16,8 +16,8 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from test_interchange import check_same, check_schema
 
+from support.interchange import check_same, check_schema
 from support.questions import stump
 from treefocus import Explainer, Explanations, Feature, Fixed, InvalidInput, Schema
 from treefocus.model.categories import Categories

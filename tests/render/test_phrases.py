@@ -12,17 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.numbers import read
 from treefocus import InvalidInput, Status
 from treefocus.render.phrases import Catalogue, catalogue, languages
 from treefocus.render.plain import bare, plain
 
 OTHERS = [language for language in languages() if language != "en"]
-
-
-def read(text: str, language: str) -> float:
-    """A number of that language."""
-    phrases = catalogue(language)
-    return float(text.replace(phrases.group, "").replace(phrases.decimal, "."))
 
 
 def places(phrase: str) -> set[str]:

@@ -9,9 +9,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from test_phrases import read
 
 from support.forests import SEEDS
+from support.numbers import read
 from support.questions import FAST, random_question, stump
 from treefocus import (
     Change,

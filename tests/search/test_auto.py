@@ -10,10 +10,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
-from test_exact import check
 
 from support import brute
 from support.forests import SEEDS
+from support.judge import check
 from support.questions import random_question, stump
 from support.small_problems import DISTANCES, small_problem
 from treefocus import Auto, Euclidean, Exact, Explainer, Focus, Forest, Mahalanobis, Status, kernels

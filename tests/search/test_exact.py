@@ -18,75 +18,24 @@ from scipy.sparse import lil_array
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
-from test_focus import paper_model, paper_rows
 
 from support import brute
 from support.brute import Question
 from support.forests import SEEDS, paper_dir
+from support.judge import ABSOLUTE, RELATIVE, check
+from support.paper import paper_model, paper_rows
 from support.small_problems import DISTANCES, small_problem
-from treefocus import (
-    Auto,
-    Cosine,
-    Exact,
-    Explainer,
-    FewestFeatures,
-    Forest,
-    Mahalanobis,
-    Manhattan,
-    Range,
-    Status,
-)
+from treefocus import Auto, Exact, Explainer, FewestFeatures, Forest, Mahalanobis, Manhattan, Range, Status
 from treefocus.model.forest import Decision, Floats
 from treefocus.problem.problem import Problem
-from treefocus.schema.schema import ANY_FLOAT, FLOAT32
-from treefocus.search import Outcome, Run
+from treefocus.schema.schema import ANY_FLOAT
+from treefocus.search import Run
 
 EXAMPLES = max(1, round(60 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))
-RELATIVE, ABSOLUTE = 1e-7, 1e-9
 many = settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 some = settings(max_examples=max(1, EXAMPLES // 2), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 # Brute force
-
-
-def overclaims(question: Question, outcome: Outcome, i: int) -> list[str]:
-    """Everything that the outcome says of a row and that is not so, whether or not a limit stopped the search."""
-    best = brute.optimum(question)
-    status, distance, bound = outcome.status[i], outcome.distance[i], outcome.lower_bound[i]
-    wrong = []
-    if status.has_answer:
-        wrong += brute.faults(question, outcome.points[i], distance)
-        if distance < best * (1 - RELATIVE) - ABSOLUTE:
-            wrong.append(f"{distance} is closer than any answer ({best})")
-        if not bound <= distance:
-            wrong.append(f"the bound {bound} is above the distance {distance}")
-    if bound > best * (1 + ABSOLUTE) + ABSOLUTE:
-        wrong.append(f"the bound {bound} is above the optimum {best}")
-    if status is Status.OPTIMAL and distance > best * (1 + RELATIVE) + ABSOLUTE:
-        wrong.append(f"{distance} is called optimal, {best} is")
-    if status is Status.INFEASIBLE and best < np.inf:
-        wrong.append(f"called infeasible, with an answer at {best}")
-    return wrong
-
-
-def shortfalls(question: Question, outcome: Outcome, i: int) -> list[str]:
-    """What a search without a limit leaves open of a row."""
-    best, status = brute.optimum(question), outcome.status[i]
-    if best == np.inf:
-        return [] if status is Status.INFEASIBLE else [f"there is no answer, and the status is {status.name}"]
-    # Under coupled distances the best float32 of a cell is not searched, nor behind z's back (cosine above 1).
-    is_behind = isinstance(question.distance, Cosine) and best >= 1 - ABSOLUTE
-    is_hard = brute.is_coupled(question.distance) and ((question.grain == FLOAT32).any() or is_behind)
-    allowed = (Status.OPTIMAL, Status.BOUNDED) if is_hard else (Status.OPTIMAL,)
-    return [] if status in allowed else [f"the optimum is {best}, the status {status.name}"]
-
-
-def check(problem: Problem, outcome: Outcome, *, is_finished: bool, who: object = "") -> None:
-    for i, question in enumerate(brute.questions_of(problem)):
-        wrong = overclaims(question, outcome, i)
-        if is_finished:
-            wrong += shortfalls(question, outcome, i)
-        assert not wrong, f"row {i}, {who}: {'; '.join(wrong)}\n{brute.show(question)}"
 
 
 @pytest.mark.parametrize("distance", DISTANCES)

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 
 from support.forests import SEEDS, paper_dir
+from support.paper import DATA, MODELS, paper_model, paper_rows
 from support.questions import FAST, random_question, stump
-from treefocus import Explainer, Focus, Forest, InvalidInput, Mahalanobis, Status, kernels, load_forest
-from treefocus.model.forest import Floats
+from treefocus import Explainer, Focus, Forest, InvalidInput, Mahalanobis, Status, kernels
 
 # The paper
 
@@ -46,22 +46,7 @@ TABLE_2 = {
 REPRODUCED = [(*pair, distance, mean) for pair, row in TABLE_1.items() for distance, mean in row.items()] + [
     (*pair, "mahalanobis", mean) for pair, mean in TABLE_2.items()
 ]
-DATA = {"wine": "wine", "heloc": "heloc", "compas": "compas_num", "shopping": "shop2"}
-MODELS = {"dt": "dt", "rf": "rf", "ab": "ada"}
 DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
-
-
-@cache
-def paper_rows(folder: Path, dataset: str, part: str) -> Floats:
-    """(n_rows, n_features) without the index in front and the class behind."""
-    path = folder / "data" / f"cf_{DATA[dataset]}_data_{part}.tsv"
-    return np.ascontiguousarray(np.genfromtxt(path, delimiter="\t", skip_header=1)[:, 1:-1])
-
-
-@cache
-def paper_model(folder: Path, dataset: str, model: str) -> Forest:
-    [path] = (folder / "models").glob(f"model_{MODELS[model]}_cf_{DATA[dataset]}_*.json.gz")
-    return load_forest(path)
 
 
 @cache

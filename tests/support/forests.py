@@ -8,13 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from treefocus.model.forest import LARGEST, Decision, Floats, Forest, InputDtype, join_trees
-
-settings.register_profile("treefocus", deadline=None, derandomize=True, max_examples=60)
-settings.load_profile("treefocus")
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from test_tables import same_frame
 
+from support.frames import same_frame
 from support.questions import stump
 from treefocus import Explainer, Forest, InvalidInput, Status
 from treefocus.model.categories import Categories

@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
-from test_interchange import check_same, check_schema
 
 from support.forests import adversarial_rows
+from support.interchange import check_same, check_schema
 from support.questions import stump
 from treefocus import Explainer, Explanations, Feature, Fixed, InvalidInput, Schema, Status, kernels
 from treefocus.adapters import translate

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from support.frames import same_frame
 from support.questions import stump
 from treefocus import Explainer, InvalidInput, Schema
 from treefocus.model.categories import Categories
@@ -22,16 +23,6 @@ from treefocus.tables.table import as_table, read_table
 
 MIXED = {"age": [31, 52, 44], "income": [1000.5, 2e5, 0.1], "owner": [True, False, True]}
 EXPECTED = [[31.0, 1000.5, 1.0], [52.0, 2e5, 0.0], [44.0, 0.1, 1.0]]
-
-
-def same_frame(left: Any, right: Any) -> bool:
-    """Equal values, dtypes, names and (pandas) index."""
-    if isinstance(left, pd.DataFrame):
-        pd.testing.assert_frame_equal(left, right)
-        return True
-    if isinstance(left, pl.DataFrame):
-        return bool(left.schema == right.schema and left.equals(right))
-    return bool(left.equals(right))
 
 
 FRAMES = {
