@@ -21,6 +21,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.kernels.inputs import Batch, Choices, Lists, Metric
 from treefocus.kernels.rules import Implies, Linear, Rules
 from treefocus.model.forest import Floats, Forest
+from treefocus.model.variants import variant
 from treefocus.problem.compile import with_cuts
 from treefocus.problem.distances import (
     L0,
@@ -37,7 +38,7 @@ from treefocus.problem.distances import (
     Sum,
 )
 from treefocus.problem.problem import Problem
-from treefocus.problem.targets import Interval, Probability, Score, Slack, put, variant
+from treefocus.problem.targets import Interval, Probability, Score, Slack, put
 from treefocus.problem.words import with_words, words_added
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED
 from treefocus.search.base import Incumbent, Limits, Run, Status

@@ -17,10 +17,10 @@ from treefocus.kernels.rules import Cells, Implies, Linear, Rules
 from treefocus.model.categories import Categories, Labels
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.grid import as_input, floor_to
+from treefocus.model.variants import variant
 from treefocus.problem.choices import choices_of
 from treefocus.problem.distances import Distance
 from treefocus.problem.space import Space
-from treefocus.problem.targets import variant
 from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, Schema, snapped_down
 
 _NOISE = 1e-9  # of a number of steps

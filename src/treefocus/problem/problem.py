@@ -19,10 +19,11 @@ from treefocus.constraints.kinds import Constraint
 from treefocus.kernels.inputs import Batch
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Floats, Forest, Ints
+from treefocus.model.variants import variant
 from treefocus.problem.compile import allowed
 from treefocus.problem.distances import Distance
 from treefocus.problem.space import Space
-from treefocus.problem.targets import Slack, put, variant
+from treefocus.problem.targets import Slack, put
 from treefocus.schema.schema import Schema
 
 __all__ = ["Examples", "Problem", "Space"]

@@ -11,22 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from numbers import Real
-from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.kernels.reference import shown
 from treefocus.model.forest import LARGEST, Forest, Ints
+from treefocus.model.variants import variant
 
 ANY_OTHER = -1
 NO, YES = 0, 1
 Cuts = tuple[float, float, float | None]  # loose, as asked, and strict where one is
-_KEPT = 8  # variants of a forest that are kept for the next question
-_variants: WeakKeyDictionary[Forest, dict[Any, Forest]] = WeakKeyDictionary()
-_one_at_a_time = Lock()  # a server asks from several threads
 
 
 @dataclass(frozen=True)
@@ -137,20 +133,6 @@ def as_targets(target: Any, forest: Forest, n_rows: int) -> Ints:
         reject("target", f"one class, or one a row ({n_rows})", f"{len(labels)}")
     found = [ANY_OTHER if label is None else _position(label, forest, "target") for label in labels]
     return np.broadcast_to(np.array(found, np.int32), (n_rows,)).copy()
-
-
-def variant(forest: Forest, **changes: Any) -> Forest:
-    """The forest with some fields changed; asked for again, the same one, with all that is derived from it."""
-    if not changes:
-        return forest
-    key = tuple((name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in changes.items())
-    with _one_at_a_time:
-        kept = _variants.setdefault(forest, {})
-        if key not in kept:
-            if len(kept) >= _KEPT:
-                del kept[next(iter(kept))]
-            kept[key] = replace(forest, **changes)
-        return kept[key]
 
 
 def _position(label: Any, forest: Forest, parameter: str) -> int:

@@ -34,9 +34,9 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.kernels.inputs import Batch
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.grid import Grid, floor_to, next_above
+from treefocus.model.variants import variant
 from treefocus.problem.distances import Mahalanobis
 from treefocus.problem.problem import Problem
-from treefocus.problem.targets import variant
 from treefocus.schema.schema import INTEGER
 from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
 

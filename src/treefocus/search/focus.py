@@ -20,8 +20,8 @@ from treefocus.errors import reject
 from treefocus.kernels import reference
 from treefocus.kernels.inputs import Batch, Descent, SoftForest
 from treefocus.model.forest import Floats, Forest
+from treefocus.model.variants import variant
 from treefocus.problem.problem import Problem
-from treefocus.problem.targets import variant
 from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive, check_whole
 from treefocus.search.examples import nearest_examples
 from treefocus.search.polish import polished
