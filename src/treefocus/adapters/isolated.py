@@ -53,7 +53,7 @@ def opened(library: str, path: Path, target: Path) -> tuple[int, str]:
 
 def main(library: str, path: str, target: str) -> int:
     """Open, translate and save; the exit code says how it went, and stderr why."""
-    from treefocus.adapters import translate
+    from treefocus.adapters.registry import translate
 
     limit_memory()
     try:

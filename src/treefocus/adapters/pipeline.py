@@ -32,7 +32,7 @@ REFUSED: dict[type, str] = {}
 
 def to_source(pipeline: Pipeline) -> Source:
     """Translate a fitted pipeline whose last step is a supported model."""
-    from treefocus.adapters import translate
+    from treefocus.adapters.registry import translate
 
     try:
         check_is_fitted(pipeline)

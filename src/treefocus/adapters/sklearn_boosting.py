@@ -9,7 +9,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import AdaBoostClassifier, GradientBoostingRegressor
 from sklearn.tree import DecisionTreeClassifier
 
-from treefocus.adapters.sklearn import assemble
+from treefocus.adapters.sklearn_trees import assemble
 from treefocus.errors import UnsupportedModel
 from treefocus.model.forest import Floats
 from treefocus.model.source import Source, asked

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble._iforest import _average_path_length
 
-from treefocus.adapters.sklearn import assemble, reads_missing
+from treefocus.adapters.sklearn_trees import assemble, reads_missing
 from treefocus.errors import UnsupportedModel
 from treefocus.model.source import Source, asked
 
