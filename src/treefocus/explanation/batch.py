@@ -16,17 +16,9 @@ from numpy.typing import NDArray
 from treefocus.errors import InvalidInput
 from treefocus.explanation import json as interchange
 from treefocus.explanation import summary
+from treefocus.explanation.change import Change, as_written, changes_of, plain
 from treefocus.explanation.json import FORMAT
-from treefocus.explanation.row import (
-    Change,
-    Explanation,
-    as_written,
-    before_and_after,
-    change_columns,
-    changes_of,
-    gap_of,
-    plain,
-)
+from treefocus.explanation.row import Explanation, before_and_after, change_columns, gap_of
 from treefocus.explanation.summary import Asked
 from treefocus.model.forest import Bools, Floats
 from treefocus.problem.problem import Problem
