@@ -13,15 +13,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import bare, plain
 from treefocus.render.table import MANY, change_cells, overview_cells, title
 from treefocus.render.text import measured, sentence
-
-if TYPE_CHECKING:
-    from treefocus.explanation.batch import Explanation, Explanations
+from treefocus.render.views import BatchView, RowView
 
 _MOST_FEATURES = 15
 _WORDS = (
@@ -30,7 +28,7 @@ _WORDS = (
 )  # fmt: skip
 
 
-def changes_table(explanation: Explanation, language: str = DEFAULT) -> str:
+def changes_table(explanation: RowView, language: str = DEFAULT) -> str:
     """One row's changes as an HTML table, for notebooks."""
     words = catalogue(language).words
     heads = [words[key] for key in ("feature", "before", "after", "change", "share")]
@@ -40,7 +38,7 @@ def changes_table(explanation: Explanation, language: str = DEFAULT) -> str:
     return f"<div>{_table(heads, change_cells(explanation, language), title(explanation, language))}{told}</div>"
 
 
-def overview_table(found: Explanations, limit: int = MANY, language: str = DEFAULT) -> str:
+def overview_table(found: BatchView, limit: int = MANY, language: str = DEFAULT) -> str:
     """The first rows of a batch as an HTML table, for notebooks."""
     words = catalogue(language).words
     n_rows = min(limit, len(found))
@@ -49,7 +47,7 @@ def overview_table(found: Explanations, limit: int = MANY, language: str = DEFAU
     return f"<div>{_table(heads, (overview_cells(found[i], language) for i in range(n_rows)), caption)}</div>"
 
 
-def report(found: Explanations, summary: Mapping[str, Any], heading: str | None, language: str = DEFAULT) -> str:
+def report(found: BatchView, summary: Mapping[str, Any], heading: str | None, language: str = DEFAULT) -> str:
     """The whole page."""
     phrases = catalogue(language)
     words = phrases.words
@@ -80,7 +78,7 @@ def report(found: Explanations, summary: Mapping[str, Any], heading: str | None,
     return "".join(pieces)
 
 
-def _row(one: Explanation, phrases: Catalogue) -> list[Any]:
+def _row(one: RowView, phrases: Catalogue) -> list[Any]:
     """One row for the script: title, status, sentence, distance, its text, bound, search text, and the changes."""
     cells = change_cells(one, phrases.code)
     changes = [
@@ -93,7 +91,7 @@ def _row(one: Explanation, phrases: Catalogue) -> list[Any]:
     return [title(one, phrases.code), one.status.name, sentence(one, phrases.code), distance, told, bound, changes]
 
 
-def _summary(found: Explanations, summary: Mapping[str, Any], phrases: Catalogue) -> str:
+def _summary(found: BatchView, summary: Mapping[str, Any], phrases: Catalogue) -> str:
     words = phrases.words
     facts = [
         (words["rows"], phrases.number(summary["rows"])),
@@ -110,7 +108,7 @@ def _summary(found: Explanations, summary: Mapping[str, Any], phrases: Catalogue
     return "".join(parts)
 
 
-def _features(found: Explanations, features: Sequence[Mapping[str, Any]], phrases: Catalogue) -> str:
+def _features(found: BatchView, features: Sequence[Mapping[str, Any]], phrases: Catalogue) -> str:
     words, schema = phrases.words, found.schema.in_language(phrases.code)
     lines = []
     for one in features:

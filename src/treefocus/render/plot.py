@@ -14,10 +14,9 @@ from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import bare
 from treefocus.render.table import difference, title
 from treefocus.render.text import bare_value, measured, words_of
+from treefocus.render.views import AskedView, BatchView, ChangeView, MapView, RowView
 
 if TYPE_CHECKING:
-    from treefocus.explanation.batch import Change, Explanation, Explanations
-    from treefocus.explanation.summary import Asked, DecisionMap
     from treefocus.model.forest import Floats
 
 UP, DOWN = "#0072B2", "#D55E00"  # blue and vermilion
@@ -30,7 +29,7 @@ _LONGEST = 34  # letters of a name; a longer one is cut
 _SMALLEST = 4.0  # points; smaller than that nobody reads
 
 
-def change_bars(explanation: Explanation, ax: Any = None, language: str = DEFAULT) -> Any:
+def change_bars(explanation: RowView, ax: Any = None, language: str = DEFAULT) -> Any:
     """Draw a bar a changed feature, and return the matplotlib axes.
 
     A bar's length is the feature's share of the whole change, to the right where the value grows and to the left
@@ -46,7 +45,7 @@ def change_bars(explanation: Explanation, ax: Any = None, language: str = DEFAUL
     return axes
 
 
-def compare_bars(explanations: Mapping[str, Explanation], ax: Any = None, language: str = DEFAULT) -> Any:
+def compare_bars(explanations: Mapping[str, RowView], ax: Any = None, language: str = DEFAULT) -> Any:
     """The same row answered several times, say under several distances: a group of bars a feature."""
     if not explanations:
         raise ValueError("compare_bars needs at least one explanation.")
@@ -79,7 +78,7 @@ def compare_bars(explanations: Mapping[str, Explanation], ax: Any = None, langua
     return axes
 
 
-def waterfall(explanation: Explanation, answers: Sequence[float], ax: Any = None, language: str = DEFAULT) -> Any:
+def waterfall(explanation: RowView, answers: Sequence[float], ax: Any = None, language: str = DEFAULT) -> Any:
     """The model's probability of the outcome, or its predicted number: of the row, and after each change."""
     phrases, changes = catalogue(language), explanation.changes
     axes = _new_axes(len(changes) + 2) if ax is None else ax
@@ -115,15 +114,15 @@ def waterfall(explanation: Explanation, answers: Sequence[float], ax: Any = None
     return axes
 
 
-def _total(explanation: Explanation, value: float, phrases: Catalogue) -> str:
+def _total(explanation: RowView, value: float, phrases: Catalogue) -> str:
     return phrases.amount(value) if explanation.is_value else phrases.share(value / 100, 1)
 
 
-def _rise(explanation: Explanation, value: float, phrases: Catalogue) -> str:
+def _rise(explanation: RowView, value: float, phrases: Catalogue) -> str:
     return phrases.difference(value) if explanation.is_value else f"{phrases.difference(round(value, 1))} %"
 
 
-def decision_map(explanation: Explanation, drawn: DecisionMap, ax: Any = None, language: str = DEFAULT) -> Any:
+def decision_map(explanation: RowView, drawn: MapView, ax: Any = None, language: str = DEFAULT) -> Any:
     """Where the model says what over two features, with the row, the answer and the way FOCUS took."""
     from matplotlib.patches import Patch
 
@@ -171,7 +170,7 @@ def decision_map(explanation: Explanation, drawn: DecisionMap, ax: Any = None, l
     return axes
 
 
-def asked_bars(found: Explanations, asked: Sequence[Asked], ax: Any = None, language: str = DEFAULT) -> Any:
+def asked_bars(found: BatchView, asked: Sequence[AskedView], ax: Any = None, language: str = DEFAULT) -> Any:
     """How often each feature is asked to change in a batch, down to the left and up to the right, and by how much."""
     phrases = catalogue(language)
     axes = _new_axes(len(asked)) if ax is None else ax
@@ -208,7 +207,7 @@ def asked_bars(found: Explanations, asked: Sequence[Asked], ax: Any = None, lang
     return axes
 
 
-def distance_points(found: Explanations, answers: Floats, ax: Any = None, language: str = DEFAULT) -> Any:
+def distance_points(found: BatchView, answers: Floats, ax: Any = None, language: str = DEFAULT) -> Any:
     """Every answer's distance against the model's probability, before, of what the row would become, or its number."""
     phrases = catalogue(language)
     axes = _new_axes(7) if ax is None else ax
@@ -249,7 +248,7 @@ def _new_axes(n_bars: float) -> Any:
     return axes
 
 
-def _draw_bars(explanation: Explanation, axes: Any, language: str) -> None:
+def _draw_bars(explanation: RowView, axes: Any, language: str) -> None:
     changes = explanation.changes
     signed = [_signed(change) for change in changes]
     bars = axes.barh(
@@ -264,13 +263,13 @@ def _draw_bars(explanation: Explanation, axes: Any, language: str) -> None:
     _share_axis(axes, _limits(axes, signed, max(told, key=len), len(changes)), language)
 
 
-def _step(explanation: Explanation, change: Change, language: str) -> str:
+def _step(explanation: RowView, change: ChangeView, language: str) -> str:
     """How far a number moves, with its unit; nothing for a category."""
     moved = difference(change, language)
     return f"{moved} {words_of(explanation, change, language).unit}".rstrip() if moved else ""
 
 
-def _signed(change: Change) -> float:
+def _signed(change: ChangeView) -> float:
     return 100 * change.share * (-1 if change.is_down else 1)
 
 
@@ -344,7 +343,7 @@ def _legend_beside(axes: Any, handles: Any = None) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small", **given)
 
 
-def _from_to(explanation: Explanation, change: Change, language: str) -> str:
+def _from_to(explanation: RowView, change: ChangeView, language: str) -> str:
     phrases, feature = catalogue(language), words_of(explanation, change, language)
     values = f"{bare_value(change.before, phrases)} → {measured(change.shown, feature, phrases)}"
     return f"{_short(change.feature)}\n{_text(values)}"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import plain
 from treefocus.render.text import called, listed_changes, measured
-
-if TYPE_CHECKING:
-    from treefocus.explanation.region import Region, Tolerance
-    from treefocus.explanation.why_not import Price, WhyNot
+from treefocus.render.views import PriceView, RegionView, ToleranceView, WhyNotView
 
 
-def why_not(found: WhyNot, language: str = DEFAULT) -> str:
+def why_not(found: WhyNotView, language: str = DEFAULT) -> str:
     """Which constraints stand in the way, and what would do without them."""
     phrases = catalogue(language)
     words = phrases.recourse
@@ -29,7 +24,7 @@ def why_not(found: WhyNot, language: str = DEFAULT) -> str:
     return f"{told} {sure}" if len(found.written) > 1 else told
 
 
-def price(found: Price, language: str = DEFAULT) -> str:
+def price(found: PriceView, language: str = DEFAULT) -> str:
     """What one constraint costs."""
     phrases = catalogue(language)
     words = phrases.recourse
@@ -44,7 +39,7 @@ def price(found: Price, language: str = DEFAULT) -> str:
     return told.format(constraint=constraint, share=phrases.share(found.saving))
 
 
-def region(found: Region, language: str = DEFAULT) -> str:
+def region(found: RegionView, language: str = DEFAULT) -> str:
     """Where each changed feature may end up."""
     phrases = catalogue(language)
     if not found.tolerances:
@@ -53,7 +48,7 @@ def region(found: Region, language: str = DEFAULT) -> str:
     return phrases.recourse["region"].format(intervals=phrases.listed(told))
 
 
-def _tolerance(one: Tolerance, found: Region, phrases: Catalogue) -> str:
+def _tolerance(one: ToleranceView, found: RegionView, phrases: Catalogue) -> str:
     feature = found.schema.in_language(phrases.code)[one.feature]
     words, name = phrases.recourse, called(feature)
     if one.categories:

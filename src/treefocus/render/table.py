@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -10,14 +10,12 @@ from rich.table import Table
 from treefocus.render.phrases import DEFAULT, catalogue
 from treefocus.render.plain import plain
 from treefocus.render.text import bare_value, measured, words_of
-
-if TYPE_CHECKING:
-    from treefocus.explanation.batch import Change, Explanation, Explanations
+from treefocus.render.views import BatchView, ChangeView, RowView
 
 MANY = 10  # rows in an overview
 
 
-def changes_table(explanation: Explanation, language: str = DEFAULT) -> Table:
+def changes_table(explanation: RowView, language: str = DEFAULT) -> Table:
     """Before, after and change of every feature that moves, and its share of the whole change."""
     words = catalogue(language).words
     table = Table(title=escape(title(explanation, language)))
@@ -31,7 +29,7 @@ def changes_table(explanation: Explanation, language: str = DEFAULT) -> Table:
     return table
 
 
-def overview_table(found: Explanations, limit: int = MANY, language: str = DEFAULT) -> Table:
+def overview_table(found: BatchView, limit: int = MANY, language: str = DEFAULT) -> Table:
     """The first rows of a batch: what changes, how far, how sure."""
     words = catalogue(language).words
     n_rows = min(limit, len(found))
@@ -45,26 +43,26 @@ def overview_table(found: Explanations, limit: int = MANY, language: str = DEFAU
     return table
 
 
-def title(explanation: Explanation, language: str = DEFAULT) -> str:
+def title(explanation: RowView, language: str = DEFAULT) -> str:
     """The row, its prediction and, where something changes, what it would be."""
     name = catalogue(language).row.format(row=plain(explanation.label))
     would = explanation.changes and explanation.outcome is not None
     return f"{name}: {said(explanation, language)}" + (f" → {said_after(explanation, language)}" if would else "")
 
 
-def said(explanation: Explanation, language: str = DEFAULT) -> str:
+def said(explanation: RowView, language: str = DEFAULT) -> str:
     """What the model says of the row, in short: a class, a number, a probability if that was asked, or a dash."""
     likelihood = None if explanation.likelihood is None else explanation.likelihood[0]
     return _said(explanation, explanation.predicted, likelihood, language)
 
 
-def said_after(explanation: Explanation, language: str = DEFAULT) -> str:
+def said_after(explanation: RowView, language: str = DEFAULT) -> str:
     """The same of the answer."""
     likelihood = None if explanation.likelihood is None else explanation.likelihood[1]
     return _said(explanation, explanation.outcome, likelihood, language)
 
 
-def _said(explanation: Explanation, label: Any, likelihood: float | None, language: str) -> str:
+def _said(explanation: RowView, label: Any, likelihood: float | None, language: str) -> str:
     if label is None:
         return "-"
     if explanation.is_value:
@@ -74,7 +72,7 @@ def _said(explanation: Explanation, label: Any, likelihood: float | None, langua
     return plain(label)
 
 
-def change_cells(explanation: Explanation, language: str = DEFAULT) -> list[tuple[str, ...]]:
+def change_cells(explanation: RowView, language: str = DEFAULT) -> list[tuple[str, ...]]:
     """For each change: feature, before, after, change and share, as text."""
     phrases = catalogue(language)
     cells: list[tuple[str, ...]] = []
@@ -85,7 +83,7 @@ def change_cells(explanation: Explanation, language: str = DEFAULT) -> list[tupl
     return cells
 
 
-def overview_cells(explanation: Explanation, language: str = DEFAULT) -> tuple[str, ...]:
+def overview_cells(explanation: RowView, language: str = DEFAULT) -> tuple[str, ...]:
     """Row, prediction, outcome, changes in short, distance and status, as text."""
     phrases = catalogue(language)
     has_answer = explanation.status.has_answer
@@ -100,12 +98,12 @@ def overview_cells(explanation: Explanation, language: str = DEFAULT) -> tuple[s
     )
 
 
-def from_to(explanation: Explanation, change: Change, language: str = DEFAULT) -> str:
+def from_to(explanation: RowView, change: ChangeView, language: str = DEFAULT) -> str:
     """One change in short: "income 48,200 → 52,000 EUR"."""
     phrases, feature = catalogue(language), words_of(explanation, change, language)
     return f"{plain(change.feature)} {bare_value(change.before, phrases)} → {measured(change.shown, feature, phrases)}"
 
 
-def difference(change: Change, language: str = DEFAULT) -> str:
+def difference(change: ChangeView, language: str = DEFAULT) -> str:
     """How far a number moves, to four digits: "+3,800" or "-0.02512"; nothing for a category."""
     return "" if change.moved is None else catalogue(language).difference(change.moved)

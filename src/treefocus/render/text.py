@@ -6,19 +6,17 @@ Every phrase comes from a catalogue (`render.phrases`), every word about columns
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import plain
+from treefocus.render.views import ChangeView, RowView
 from treefocus.schema.schema import Feature, Schema
-
-if TYPE_CHECKING:
-    from treefocus.explanation.batch import Change, Explanation
 
 _EXACT = 2.0**53  # whole numbers up to here have exact differences
 
 
-def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
+def sentence(explanation: RowView, language: str = DEFAULT) -> str:
     """What would have to change, and how sure we are that nothing smaller would do."""
     phrases, schema = catalogue(language), explanation.schema.in_language(language)
     name = phrases.row.format(row=plain(explanation.label))
@@ -53,14 +51,14 @@ def sentence(explanation: Explanation, language: str = DEFAULT) -> str:
     return " ".join([told, *further_ways(explanation, language, is_person=is_person)])
 
 
-def _in_round_numbers(explanation: Explanation, phrases: Catalogue) -> list[str]:
+def _in_round_numbers(explanation: RowView, phrases: Catalogue) -> list[str]:
     """What round numbers cost, where the answer was put into some."""
     if explanation.larger is None:
         return []
     return [phrases.recourse["rounded"].format(share=phrases.share(explanation.larger, 1))]
 
 
-def further_ways(explanation: Explanation, language: str = DEFAULT, *, is_person: bool = False) -> list[str]:
+def further_ways(explanation: RowView, language: str = DEFAULT, *, is_person: bool = False) -> list[str]:
     """A sentence or two for every way out but the first, and whether there are more."""
     phrases = catalogue(language)
     told = []
@@ -71,7 +69,7 @@ def further_ways(explanation: Explanation, language: str = DEFAULT, *, is_person
     return [*told, phrases.recourse["no other way"]] if explanation.is_last_way and explanation.changes else told
 
 
-def sentence_of_likelihood(explanation: Explanation, phrases: Catalogue, changes: str) -> str:
+def sentence_of_likelihood(explanation: RowView, phrases: Catalogue, changes: str) -> str:
     """How likely the class that was asked for is, and would be."""
     before, after = explanation.likelihood or (float("nan"), None)
     return phrases.likely.format(
@@ -83,7 +81,7 @@ def sentence_of_likelihood(explanation: Explanation, phrases: Catalogue, changes
     )
 
 
-def answer(phrases: Catalogue, explanation: Explanation, label: object) -> str:
+def answer(phrases: Catalogue, explanation: RowView, label: object) -> str:
     """What the model says: a class, or the number that it predicts."""
     if explanation.is_value and isinstance(label, Real):
         return phrases.amount(float(label))
@@ -91,7 +89,7 @@ def answer(phrases: Catalogue, explanation: Explanation, label: object) -> str:
 
 
 def letter(
-    explanation: Explanation, language: str = DEFAULT, recipient: str | None = None, sender: str | None = None
+    explanation: RowView, language: str = DEFAULT, recipient: str | None = None, sender: str | None = None
 ) -> str:
     """A letter to the person the row is about: the decision, what would change it, in detail, and how sure that is."""
     phrases, schema = catalogue(language), explanation.schema.in_language(language)
@@ -101,7 +99,7 @@ def letter(
     return "\n\n".join(paragraphs) + "\n"
 
 
-def _body(explanation: Explanation, phrases: Catalogue, schema: Schema) -> list[str]:
+def _body(explanation: RowView, phrases: Catalogue, schema: Schema) -> list[str]:
     subject = _capitalised(plain(schema.subject))
     before, after = _said(schema, explanation.predicted), _said(schema, explanation.outcome)
     reason = _capitalised(plain(phrases.reason(explanation.reason)))
@@ -138,13 +136,13 @@ def _body(explanation: Explanation, phrases: Catalogue, schema: Schema) -> list[
     return [*start, detail, phrases.stays, _letter_proof(explanation, phrases), *ways]
 
 
-def proof(explanation: Explanation, language: str = DEFAULT) -> str:
+def proof(explanation: RowView, language: str = DEFAULT) -> str:
     """How sure we are that no smaller change would do, and the distance."""
     phrases = catalogue(language)
     return _graded(explanation, phrases, phrases.proven, phrases.bounded, phrases.unproven)
 
 
-def _graded(explanation: Explanation, phrases: Catalogue, proven: str, bounded: str, unproven: str) -> str:
+def _graded(explanation: RowView, phrases: Catalogue, proven: str, bounded: str, unproven: str) -> str:
     value = phrases.rounded(float("nan") if explanation.distance is None else explanation.distance)
     distance = phrases.distance.format(name=plain(explanation.distance_name), value=value)
     if explanation.status.name == "OPTIMAL":
@@ -154,7 +152,7 @@ def _graded(explanation: Explanation, phrases: Catalogue, proven: str, bounded: 
     return unproven.format(distance=distance)
 
 
-def _letter_proof(explanation: Explanation, phrases: Catalogue) -> str:
+def _letter_proof(explanation: RowView, phrases: Catalogue) -> str:
     if explanation.status.name == "OPTIMAL":
         return phrases.letter_proven
     if explanation.status.name == "BOUNDED" and explanation.lower_bound > 0:
@@ -162,7 +160,7 @@ def _letter_proof(explanation: Explanation, phrases: Catalogue) -> str:
     return phrases.letter_unproven
 
 
-def change_phrase(change: Change, feature: Feature, phrases: Catalogue, is_person: bool = False) -> str:
+def change_phrase(change: ChangeView, feature: Feature, phrases: Catalogue, is_person: bool = False) -> str:
     """One change: "your income were 52,000 EUR instead of 48,200 EUR" or "you had 2 fewer recent inquiries"."""
     moved = change.moved
     if moved is None:
@@ -213,13 +211,13 @@ def quantity(value: float, unit: str = "", language: str = DEFAULT) -> str:
     return f"{text} {plain(unit)}" if unit else text
 
 
-def words_of(explanation: Explanation, change: Change, language: str) -> Feature:
+def words_of(explanation: RowView, change: ChangeView, language: str) -> Feature:
     """What the schema says of a changed column, in that language."""
     schema = explanation.schema.in_language(language)
     return schema[change.feature] if change.feature in schema else Feature(change.feature, unit=change.unit)
 
 
-def _line(explanation: Explanation, change: Change, phrases: Catalogue) -> str:
+def _line(explanation: RowView, change: ChangeView, phrases: Catalogue) -> str:
     feature = words_of(explanation, change, phrases.code)
     if change.moved is None:
         after, before = (measured(value, feature, phrases) for value in (change.shown, change.before))
@@ -233,7 +231,7 @@ def _line(explanation: Explanation, change: Change, phrases: Catalogue) -> str:
     )
 
 
-def listed_changes(explanation: Explanation, phrases: Catalogue, is_person: bool) -> str:
+def listed_changes(explanation: RowView, phrases: Catalogue, is_person: bool) -> str:
     """The changes as an enumeration."""
     return phrases.listed(
         [
