@@ -102,7 +102,7 @@ class Explanation:
         """The changes as a DataFrame (pandas, polars or pyarrow, whichever is installed), a line a changed feature."""
         return frame_of(change_columns([self]))
 
-    def why_not(self, *, time_limit: float | None = None, n_jobs: int | None = None) -> WhyNot:
+    def why_not(self, *, time_limit: float | None = None, n_jobs: int | None = None) -> WhyNot[Explanation]:
         """The smallest set of constraints without which this row would have an answer, and that answer.
 
         time_limit: seconds for each of the looks that this takes, 1 if not given.

@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from treefocus.constraints.kinds import Constraint
 from treefocus.constraints.words import written
 from treefocus.errors import InvalidInput
+from treefocus.model.forest import Floats
 from treefocus.problem.question import Question
 from treefocus.render import recourse
 from treefocus.render.phrases import DEFAULT
-from treefocus.search.base import Run, Status
+from treefocus.render.views import RowView
+from treefocus.search.base import Outcome, Run, Status
 from treefocus.search.conflicts import answer_to, single, smallest_removal, without
-
-if TYPE_CHECKING:
-    from treefocus.explanation.row import Explanation
 
 _SECONDS = 1.0  # for each look, unless something else is asked for
 
 
+class Answer(RowView, Protocol):
+    """A row's answer that knows its question and can be given under another one; see `row.Explanation`."""
+
+    @property
+    def question(self) -> Question | None:
+        """What was asked, None where nobody knows."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """Of the row in the question."""
+        ...
+
+    @property
+    def counterfactual(self) -> Floats | None:
+        """The answer, None where there is none."""
+        ...
+
+    def under(self, question: Question, found: Outcome) -> Self:
+        """The same row under another question."""
+        ...
+
+
+A = TypeVar("A", bound=Answer)
+B = TypeVar("B", bound=Answer, covariant=True)
+
+
 @dataclass(frozen=True, eq=False)
-class WhyNot:
+class WhyNot(Generic[B]):
     """The smallest set of constraints without which a row has an answer, and that answer.
 
     Empty where it has one anyway; None where it has none without any constraint either, for the bounds. Where answers
@@ -32,7 +58,7 @@ class WhyNot:
 
     constraints: tuple[Constraint, ...] | None
     is_proven: bool  # fewer will not do; of None: the bounds leave no answer
-    explanation: Explanation | None
+    explanation: B | None
 
     def to_text(self, language: str = DEFAULT) -> str:
         """The same as sentences."""
@@ -67,7 +93,7 @@ class Price:
         return written(self.constraint)
 
 
-def why_not(explanation: Explanation, time_limit: float | None, n_jobs: int | None) -> WhyNot:
+def why_not(explanation: A, time_limit: float | None, n_jobs: int | None) -> WhyNot[A]:
     """Which constraints leave the row without an answer."""
     question = _asked(explanation)
     if explanation.status.has_answer:
@@ -81,7 +107,7 @@ def why_not(explanation: Explanation, time_limit: float | None, n_jobs: int | No
     return WhyNot(removal.constraints, removal.is_proven, explanation.under(question, found))
 
 
-def price_of_constraints(explanation: Explanation, time_limit: float | None, n_jobs: int | None) -> tuple[Price, ...]:
+def price_of_constraints(explanation: Answer, time_limit: float | None, n_jobs: int | None) -> tuple[Price, ...]:
     """What each constraint costs, the dearest first."""
     question = _asked(explanation)
     run = Run(n_jobs=n_jobs, time_limit=_SECONDS if time_limit is None else time_limit)
@@ -103,7 +129,7 @@ def _saving(before: float | None, after: float | None) -> float:
     return max(0.0, 1.0 - after / before) if before > 0 else 0.0
 
 
-def _asked(explanation: Explanation) -> Question:
+def _asked(explanation: Answer) -> Question:
     if explanation.question is None:
         raise InvalidInput("Explanations read from JSON do not hold the model, which is needed for this.")
     if explanation.predicted is None:
