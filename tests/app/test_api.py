@@ -21,7 +21,7 @@ from treefocus import Decreasing, Explainer, Explanations, Fixed, Increasing, In
 from treefocus.app import answers
 from treefocus.app.limits import Limits, OverLimit
 from treefocus.app.problems import sentence
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.app.service import Service
 from treefocus.app.workers import CalledOff, Errand
 from treefocus.tables.table import as_table
@@ -277,7 +277,9 @@ def slow_service(limits: Limits) -> Service:
     """A model whose proofs take as long as they may."""
     rows, labels = make_classification(1500, 20, n_informative=15, random_state=0)
     model = RandomForestClassifier(100, max_depth=10, random_state=0).fit(rows, labels)
-    return Service(model, rows, as_table(rows[:50], "rows"), asked=Question(distance="mahalanobis"), limits=limits)
+    return Service(
+        model, rows, as_table(rows[:50], "rows"), asked=ExplainOptions(distance="mahalanobis"), limits=limits
+    )
 
 
 @pytest.fixture(scope="module")

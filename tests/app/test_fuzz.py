@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestRegressor
 from support.servers import house_prices, serving
 from treefocus.app.demo import demo_service
 from treefocus.app.limits import Limits
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.app.service import Service
 from treefocus.tables.table import as_table
 
@@ -32,7 +32,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
     rows, prices = house_prices()
     model = RandomForestRegressor(10, max_depth=4, random_state=0).fit(rows, prices)
     limits = Limits(seconds_per_row=0.2)
-    number = Service(model, rows, as_table(rows, "rows"), asked=Question(time_limit=0.1), limits=limits)
+    number = Service(model, rows, as_table(rows, "rows"), asked=ExplainOptions(time_limit=0.1), limits=limits)
     folders = (tmp_path_factory.mktemp("jobs") for _ in range(2))
     with serving(demo_service(limits), next(folders)) as one, serving(number, next(folders)) as other:
         yield {"class": str(one.base_url), "number": str(other.base_url)}

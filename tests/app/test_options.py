@@ -29,7 +29,7 @@ from treefocus.app import jobs
 from treefocus.app.limits import Limits
 from treefocus.app.messages import ExplainBody
 from treefocus.app.options import KINDS
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.app.service import Service
 from treefocus.explanation.batch import Explanations as Found
 from treefocus.model.forest import Floats
@@ -323,7 +323,7 @@ def test_what_is_not_said_is_as_the_server_was_told(tmp_path: Path) -> None:
     model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(rows, prices)
     measure = LocalOutlierFactor(limit=1.5)
     weights = {"feature 0": 2.0}
-    asked = Question(target=Interval(low=250_000.0), weights=weights, plausibility=measure, time_limit=5.0)
+    asked = ExplainOptions(target=Interval(low=250_000.0), weights=weights, plausibility=measure, time_limit=5.0)
     with serving(Service(model, rows, as_table(rows[:5], "rows"), asked=asked), tmp_path) as client:
         defaults = client.get("/v1/model").json()["defaults"]
         assert defaults["target"] == {"kind": "interval", "low": 250_000.0, "high": None}
@@ -341,15 +341,15 @@ def test_what_is_not_said_is_as_the_server_was_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        Question(target=Probability("approved", 0.7), weights={"age": 2.0}, plausibility=LocalOutlierFactor(1.5)),
-        Question(target=Interval(high=3.0), plausibility=IsolationScore(cost=0.5, trees=7, seed=2)),
-        Question(target=Score(1.0, 2.0), weights=None, plausibility=None),
-        Question(target=["approved", None]),
+        ExplainOptions(target=Probability("approved", 0.7), weights={"age": 2.0}, plausibility=LocalOutlierFactor(1.5)),
+        ExplainOptions(target=Interval(high=3.0), plausibility=IsolationScore(cost=0.5, trees=7, seed=2)),
+        ExplainOptions(target=Score(1.0, 2.0), weights=None, plausibility=None),
+        ExplainOptions(target=["approved", None]),
     ],
 )
-def test_a_question_survives_the_way_through_a_job(question: Question) -> None:
+def test_a_question_survives_the_way_through_a_job(question: ExplainOptions) -> None:
     body = ExplainBody.of(question, [[1.0]])
-    other = Question(weights={"b": 3.0}, plausibility=IsolationScore(), target="declined")
+    other = ExplainOptions(weights={"b": 3.0}, plausibility=IsolationScore(), target="declined")
     assert ExplainBody.model_validate_json(body.model_dump_json()).question(other) == question
 
 

@@ -33,7 +33,7 @@ from treefocus import (
 from treefocus.adapters import translate
 from treefocus.app.demo import demo_service
 from treefocus.app.messages import ExplainBody
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.app.rows import find
 from treefocus.app.running import default_jobs_folder
 from treefocus.app.service import Service
@@ -124,7 +124,7 @@ def test_another_row_makes_the_answers_old(service: Service) -> None:
 
 
 def test_a_question_survives_the_way_through_a_job(service: Service) -> None:
-    question = Question(
+    question = ExplainOptions(
         "cosine", (*loans.CONSTRAINTS, Range("savings", low=3.0), Range(2, high=9.0)), "approved", "exact", 0.3, 7, 2
     )
     body = ExplainBody.of(question, [[1.0] * 12])
@@ -211,7 +211,7 @@ def test_one_hot_groups_are_asked_as_one_column() -> None:
 def test_numbers_are_predicted_found_and_asked_for() -> None:
     rows = np.arange(20.0).reshape(-1, 1)
     model = RandomForestRegressor(3, random_state=0).fit(rows, rows[:, 0])
-    service = Service(model, rows, as_table(rows, "rows"), asked=Question(target=Interval(low=12.0)))
+    service = Service(model, rows, as_table(rows, "rows"), asked=ExplainOptions(target=Interval(low=12.0)))
     assert service.predictions.labels == model.predict(rows).tolist()
     assert find(service, predicted=Interval(3.0, 5.0)) == np.flatnonzero(
         (model.predict(rows) >= 3) & (model.predict(rows) <= 5)
@@ -226,7 +226,7 @@ def test_numbers_are_predicted_found_and_asked_for() -> None:
 @pytest.mark.parametrize("target", ["maybe", Interval(1.0), Probability("maybe", 0.5), Score(1.0)])
 def test_a_server_is_not_told_to_ask_for_what_its_model_cannot_say(service: Service, target: Any) -> None:
     with pytest.raises(InvalidInput, match=r"one of 'approved', 'declined'|predicts a class|2 scores"):
-        Service(service.forest, service.rows, service.rows, asked=Question(target=target))
+        Service(service.forest, service.rows, service.rows, asked=ExplainOptions(target=target))
 
 
 # --- wishes, weights and measures

@@ -17,7 +17,17 @@ import pytest
 from support.forests import paper_dir
 from treefocus import InvalidInput
 from treefocus.evaluation import datasets
-from treefocus.evaluation.datasets import CHECKSUMS, SOURCES, Source, Split, cache_dir, fetch, load, load_model, prepare
+from treefocus.evaluation.datasets import (
+    CHECKSUMS,
+    SOURCES,
+    DataSource,
+    Split,
+    cache_dir,
+    fetch,
+    load,
+    load_model,
+    prepare,
+)
 
 N_ROWS = 60
 
@@ -55,7 +65,7 @@ def original(name: str, n_rows: int = N_ROWS, seed: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
-def small(name: str) -> Source:
+def small(name: str) -> DataSource:
     return replace(SOURCES[name], n_rows=N_ROWS - 5 if name == "compas" else N_ROWS)
 
 

@@ -13,7 +13,7 @@ from matplotlib import pyplot
 
 from treefocus import Explainer, Explanations, Feature, Focus, InvalidInput, Schema, loans
 from treefocus.explanation.batch import Change, Explanation
-from treefocus.explanation.summary import Asked
+from treefocus.explanation.summary import AskedFeature
 from treefocus.render.phrases import languages
 from treefocus.render.plot import DOWN, UP, asked_bars, change_bars, compare_bars, waterfall
 from treefocus.search.base import Status
@@ -265,7 +265,7 @@ def test_asked_features_never_overlap(found, n_features):
     names = [f"column {k}" if k % 3 else f"a rather long name of a column, number {k}" for k in range(n_features)]
     schema = Schema([Feature(name, unit="EUR") for name in names])
     asked = [
-        Asked(name, "EUR", 100 - 3 * k, 0.5, 60 - 2 * k, 40 - k, 12345.678 / (k + 1), -98765.4 / (k + 1))
+        AskedFeature(name, "EUR", 100 - 3 * k, 0.5, 60 - 2 * k, 40 - k, 12345.678 / (k + 1), -98765.4 / (k + 1))
         for k, name in enumerate(names)
     ]
     check_layout(asked_bars(replace(found, schema=schema), asked))

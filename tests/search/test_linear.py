@@ -56,7 +56,7 @@ def linear_problem(seed: int, distance: Distance, *, n_rules: int, has_integers:
 def cheapest(question: Question, low: Floats, high: Floats) -> float:
     """The smallest distance to the part of one cell that obeys the linear rules, by a program of its own."""
     row, scale, d = question.row, question.scale, len(question.row)
-    sums = [rule for rule in question.rules if type(rule).__name__ == "Linear"]
+    sums = [rule for rule in question.rules if type(rule).__name__.removesuffix("Rule") == "Linear"]
     matrix = np.array([[dict(zip(r.columns, r.coefficient, strict=True)).get(f, 0.0) for f in range(d)] for r in sums])
     bound = np.array([rule.bound for rule in sums])
     if isinstance(question.distance, Manhattan):  # values, and how far each is away
@@ -80,7 +80,10 @@ def cheapest(question: Question, low: Floats, high: Floats) -> float:
 def optimum(question: Question) -> float:
     """The closest answer, cell by cell; rules on how many change are looked up by fixing the others."""
     best = np.inf
-    n_most = min([rule.n for rule in question.rules if type(rule).__name__ == "AtMost"], default=len(question.row))
+    n_most = min(
+        [rule.n for rule in question.rules if type(rule).__name__.removesuffix("Rule") == "AtMost"],
+        default=len(question.row),
+    )
     for changed in range(2 ** len(question.row)):
         may_change = np.array([changed >> f & 1 for f in range(len(question.row))], bool)
         if may_change.sum() > n_most:
@@ -112,7 +115,7 @@ def test_exact_finds_what_the_programs_find(seed: int, distance: Distance, n_rul
             continue
         assert problem.is_valid(found.points)[i]
         assert reached >= best * (1 - RELATIVE) - 1e-6
-        if not any(isinstance(rule, rules.AtMost) for rule in question.rules) and n_rules == 1:
+        if not any(isinstance(rule, rules.AtMostRule) for rule in question.rules) and n_rules == 1:
             assert status is Status.OPTIMAL
         if status is Status.OPTIMAL:
             assert reached <= best * (1 + RELATIVE) + 1e-6

@@ -199,7 +199,7 @@ def _with_breaks(question: Question, f: int, last: Floats, after: Floats) -> tup
     """The same, cut also where rules see a difference: around the row's own value, and at the ends of conditions."""
     first = [question.row[f], np.nextafter(question.row[f], np.inf)] if question.rules else []
     for rule in question.rules:
-        if type(rule).__name__ == "Implies":
+        if type(rule).__name__.removesuffix("Rule") == "Implies":
             for cells in (rule.cause, rule.effect):
                 if cells.column == f and cells.categories is None:
                     first += [cells.low, np.nextafter(cells.high, np.inf)]
@@ -375,7 +375,7 @@ def obeys(question: Question, points: Floats) -> Bools:
     """(n,) whether each point obeys the relations between columns."""
     good = np.ones(len(points), bool)
     for rule in question.rules:
-        kind = type(rule).__name__
+        kind = type(rule).__name__.removesuffix("Rule")
         for i, point in enumerate(points):
             if kind == "AtMost":
                 n = sum(not _same(point[f], question.row[f]) for f in rule.columns)

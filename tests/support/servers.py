@@ -20,7 +20,7 @@ import uvicorn
 
 from treefocus import loans
 from treefocus.app.limits import Limits
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.app.server import create_app
 from treefocus.app.service import Service
 from treefocus.model.forest import Floats
@@ -51,7 +51,7 @@ def serving(service: Service, folder: Path, **options: Any) -> Iterator[httpx.Cl
 def loan_service(limits: Limits) -> Service:
     """The loan data with the live model of scikit-learn, to hold answers against."""
     trained = loans.train()
-    asked = Question(constraints=loans.CONSTRAINTS, target="approved", time_limit=0.1)
+    asked = ExplainOptions(constraints=loans.CONSTRAINTS, target="approved", time_limit=0.1)
     rows = as_table(trained.X_test, "rows")
     return Service(trained.model, trained.X_train, rows, schema=loans.SCHEMA, asked=asked, limits=limits)
 

@@ -160,13 +160,3 @@ class JobList(BaseModel):
     """Every job the server knows, the oldest first."""
 
     jobs: list[Job]
-
-
-class Problem(BaseModel):
-    """What went wrong (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str = Field(description="A sentence: which parameter, what is allowed, what came.")
-    errors: list[str] | None = None

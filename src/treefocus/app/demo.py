@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treefocus import loans
 from treefocus.app.limits import Limits
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.app.service import Service
 from treefocus.tables.table import as_table
 
@@ -22,7 +22,7 @@ def demo_service(
     The forest is the carried one: without scikit-learn to import and train, the page is there in half the time.
     """
     applications = as_table(loans.load()[0], "rows")
-    asked = Question(
+    asked = ExplainOptions(
         distance=distance, constraints=loans.CONSTRAINTS, target="approved", time_limit=time_limit or DEMO_SECONDS
     )
     return Service(

@@ -17,7 +17,7 @@ from treefocus.app.options import (
     target_body,
     target_of,
 )
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.constraints.kinds import Constraint
 from treefocus.constraints.text import as_constraints
 from treefocus.problem.distances import NAMED as DISTANCES
@@ -71,7 +71,7 @@ class ExplainBody(RowsBody):
     )
 
     @classmethod
-    def of(cls, question: Question, rows: list[Row]) -> ExplainBody:
+    def of(cls, question: ExplainOptions, rows: list[Row]) -> ExplainBody:
         """The body that asks this question."""
         return cls(
             rows=rows, target=target_body(question.target), distance=question.distance, strategy=question.strategy,
@@ -80,10 +80,10 @@ class ExplainBody(RowsBody):
             bounds=question.bounds, weights=question.weights, plausibility=measure_body(question.plausibility),
         )  # fmt: skip
 
-    def question(self, default: Question) -> Question:
+    def question(self, default: ExplainOptions) -> ExplainOptions:
         """What is asked, with the server's choices where the caller made none."""
         said, measure = self.model_fields_set, self.plausibility
-        return Question(
+        return ExplainOptions(
             distance=default.distance if self.distance is None else self.distance,
             constraints=default.constraints if self.constraints is None else self._own_constraints(),
             target=target_of(self.target) if "target" in said else default.target,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from treefocus.constraints.kinds import Constraint
@@ -11,7 +11,7 @@ from treefocus.search.plausible import FURTHER
 
 
 @dataclass(frozen=True)
-class Question:
+class ExplainOptions:
     """The options of `Explainer` and of `Explainer.explain`."""
 
     distance: str = "manhattan"
@@ -25,6 +25,11 @@ class Question:
     bounds: Any = field(default=None, hash=False)
     weights: dict[str, float] | None = field(default=None, hash=False)
     plausibility: Measure | None = None
+
+    @property
+    def text(self) -> str:
+        """All options as text; jobs that an earlier server left behind are known by it."""
+        return f"Question({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in fields(self))})"
 
     @property
     def n_searches(self) -> int:

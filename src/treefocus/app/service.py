@@ -13,7 +13,7 @@ import numpy as np
 from treefocus import kernels
 from treefocus.adapters import translate
 from treefocus.app.limits import Limits
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.app.workers import Errand
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
@@ -55,13 +55,13 @@ class Service:
         rows: Table,
         *,
         schema: Schema | None = None,
-        asked: Question | None = None,
+        asked: ExplainOptions | None = None,
         limits: Limits | None = None,
         title: str = "treefocus",
     ) -> None:
         self._model, self._data, self._schema, self.title = model, data, schema, title
         self.limits = limits or Limits()
-        self.asked = asked or Question()
+        self.asked = asked or ExplainOptions()
         given = translate(model).forest
         self.predicts_number = given.decision == "value"
         self.classes: list[Any] = given.classes.tolist()
@@ -79,7 +79,7 @@ class Service:
         self.identity = self._identity()
         self.predictions = self.predict(self.rows.values)
 
-    def explainer(self, question: Question) -> Explainer:
+    def explainer(self, question: ExplainOptions) -> Explainer:
         """The explainer for a question; kept, for its making takes longer than most answers."""
         weights = None if question.weights is None else tuple(question.weights.items())
         return self._explainers(
@@ -93,12 +93,12 @@ class Service:
 
     def _identity(self) -> str:
         """What answers depend on besides the call: the model, the space of the data, the defaults."""
-        digest = hashlib.sha256(f"{self.fingerprint} {self.asked!r} {self.schema!r}".encode())
+        digest = hashlib.sha256(f"{self.fingerprint} {self.asked.text} {self.schema!r}".encode())
         for side in (self.space.low, self.space.high, self.space.scale, self.space.offset):
             digest.update(np.ascontiguousarray(side).tobytes())
         return digest.hexdigest()
 
-    def check(self, question: Question, n_rows: int) -> None:
+    def check(self, question: ExplainOptions, n_rows: int) -> None:
         """Refuse now what could not be answered later."""
         each = one_a_row(question.target, self.forest, n_rows)
         for target in (question.target,) if each is None else dict.fromkeys(each):
@@ -109,8 +109,8 @@ class Service:
         self.explain(np.empty((0, len(self.schema))), replace(question, target=target))
 
     def explain(
-        self, values: Floats, question: Question, errand: Errand | None = None, *, labels: Sequence[Any] | None = None,
-        n_jobs: int = 1,
+        self, values: Floats, question: ExplainOptions, errand: Errand | None = None, *,
+        labels: Sequence[Any] | None = None, n_jobs: int = 1,
     ) -> Explanations:  # fmt: skip
         """The answers; `labels` are the rows' names, else 0, 1, ...."""
         self.limits.check_seconds(question.time_limit)
@@ -136,7 +136,7 @@ class Service:
                 rows[:, j] = [None if code != code else _label(code, labels) for code in values[:, j]]
         return rows
 
-    def compared(self, row: Floats, question: Question, errand: Errand, label: Any) -> dict[str, Explanations]:
+    def compared(self, row: Floats, question: ExplainOptions, errand: Errand, label: Any) -> dict[str, Explanations]:
         """One row, (1, n_features), under the four distances that people know."""
         return {
             name: self.explain(row, replace(question, distance=name, n=1), errand, labels=[label]) for name in COMPARED

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treefocus.app.question import Question
+from treefocus.app.question import ExplainOptions
 from treefocus.app.service import Service
 from treefocus.app.wish import Wish
 from treefocus.constraints.kinds import Constraint, Decreasing, Fixed, Increasing, Range
@@ -103,7 +103,7 @@ class Visit:
         """The answers were to another question."""
         self.found, self.compared = None, {}
 
-    def question(self) -> Question:
+    def question(self) -> ExplainOptions:
         """The question in the library's words."""
         names = self.service.schema.names
         constraints: list[Constraint] = []

@@ -80,7 +80,7 @@ def explain(
       treefocus explain model.json rows.csv --fix age --range income:0:200000 -o answers.csv
       treefocus explain model.json customers.parquet --train train.csv --keep customer -o answers/
     """
-    asked = Asked(model, data, train, tuple(ignore or ()), allow_pickle)
+    asked = NamedFiles(model, data, train, tuple(ignore or ()), allow_pickle)
     made = {
         "distance": distance,
         "constraints": constraints_of(fix, increasing, decreasing, range_, constraint),
@@ -104,7 +104,7 @@ def explain(
 
 
 @dataclass(frozen=True)
-class Asked:
+class NamedFiles:
     """The files that a command line names."""
 
     model: Path
@@ -122,7 +122,7 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", "\\")) or path.is_dir() or not path.suffix
 
 
-def _explained(asked: Asked, made: dict[str, Any], search: dict[str, Any], wanted: Wanted) -> Explanations:
+def _explained(asked: NamedFiles, made: dict[str, Any], search: dict[str, Any], wanted: Wanted) -> Explanations:
     """All rows at once."""
     model = load_model(asked.model, allow_pickle=asked.allow_pickle)
     forest = translate(model).forest
@@ -140,7 +140,7 @@ def _explained(asked: Asked, made: dict[str, Any], search: dict[str, Any], wante
 
 
 def stream(
-    asked: Asked,
+    asked: NamedFiles,
     folder: Path,
     made: dict[str, Any],
     search: dict[str, Any],
@@ -185,7 +185,7 @@ def stream(
     say(console_of(), said)
 
 
-def _streaming_explainer(asked: Asked, forest: Forest, made: dict[str, Any], keep: Sequence[str]) -> Explainer:
+def _streaming_explainer(asked: NamedFiles, forest: Forest, made: dict[str, Any], keep: Sequence[str]) -> Explainer:
     """The explainer, once it is clear that the file has its columns."""
     known = None if asked.train is None else read_rows(asked.train, asked.ignore, forest, None)
     if known is None and made["scale"] is not None:

@@ -109,14 +109,14 @@ def _demo(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> Se
 
 def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> Service:
     """The service over the files."""
-    from treefocus.app.question import Question
+    from treefocus.app.question import ExplainOptions
     from treefocus.app.service import Service
 
     if files.model is None or files.data is None:
         raise InvalidInput("serve needs MODEL and --data, or --demo.")
     model: Any = load_model(files.model, allow_pickle=files.allow_pickle)
     forest = translate(model).forest
-    question = Question(
+    question = ExplainOptions(
         distance=asked.distance, constraints=tuple(asked.constraints), time_limit=asked.time_limit or 1.0,
         target=None if asked.target == (None, None, None) else target_of(*asked.target, forest), weights=asked.weights,
     )  # fmt: skip

@@ -205,7 +205,7 @@ class Together(_OfColumns):
     """These columns change all or not at all: `Together("latitude", "longitude")`."""
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
-        draft.rules.append(rules.Together(np.array(draft.columns(self.columns), np.int32)))
+        draft.rules.append(rules.TogetherRule(np.array(draft.columns(self.columns), np.int32)))
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ class AtMost(Constraint):
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
         columns = draft.columns(self.columns) if self.columns else range(len(draft.schema))
-        draft.rules.append(rules.AtMost(np.array(columns, np.int32), self.n))
+        draft.rules.append(rules.AtMostRule(np.array(columns, np.int32), self.n))
 
 
 @dataclass(frozen=True, init=False)
@@ -308,7 +308,7 @@ class Linear(Constraint):
     def apply(self, draft: Draft) -> None:  # noqa: D102
         columns = [draft.number(draft.schema.index(name), "Linear") for name in self.coefficients]
         coefficient = np.array(list(self.coefficients.values()), np.float64)
-        draft.rules.append(rules.Linear(np.array(columns, np.int32), coefficient, self.at_most))
+        draft.rules.append(rules.LinearRule(np.array(columns, np.int32), coefficient, self.at_most))
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ class Implies(Constraint):
                 reject("Implies", "made of two Conditions", repr(condition))
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
-        draft.rules.append(rules.Implies(self.cause.cells(draft), self.effect.cells(draft)))
+        draft.rules.append(rules.ImpliesRule(self.cause.cells(draft), self.effect.cells(draft)))
 
 
 def _shown(labels: tuple[Any, ...]) -> str:

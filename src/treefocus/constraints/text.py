@@ -82,10 +82,10 @@ class _Sum:
 
 def read_constraints(text: str) -> tuple[Constraint, ...]:
     """The constraints that a line states: one, or two where it compares three sums."""
-    return _Reader(text).statement()
+    return _Parser(text).statement()
 
 
-class _Reader:
+class _Parser:
     """Reads one line, token by token."""
 
     def __init__(self, text: str) -> None:

@@ -50,7 +50,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """Where an original comes from, what it must look like, and how features and label come out of it."""
 
     file: str
@@ -99,8 +99,8 @@ _SHOPPING = (
     "ProductRelated_Duration", "BounceRates", "ExitRates", "PageValues",
 )  # fmt: skip
 
-SOURCES: dict[str, Source] = {
-    "wine": Source(
+SOURCES: dict[str, DataSource] = {
+    "wine": DataSource(
         "winequality-white.csv",
         "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-white.csv",
         4898,
@@ -113,7 +113,7 @@ SOURCES: dict[str, Source] = {
         lambda columns: np.asarray(_numbers(columns["quality"]) >= 7),
         delimiter=";",
     ),
-    "heloc": Source(
+    "heloc": DataSource(
         "heloc_dataset_v1.csv",
         None,
         10459,
@@ -122,7 +122,7 @@ SOURCES: dict[str, Source] = {
         clean=_filled_heloc,
         registration="https://community.fico.com/s/explainable-machine-learning-challenge",
     ),
-    "compas": Source(
+    "compas": DataSource(
         "compas-scores-two-years.csv",
         "https://raw.githubusercontent.com/propublica/compas-analysis/master/compas-scores-two-years.csv",
         6172,
@@ -130,7 +130,7 @@ SOURCES: dict[str, Source] = {
         lambda columns: np.array(columns["two_year_recid"]) == "1",
         keep=_kept_compas,
     ),
-    "shopping": Source(
+    "shopping": DataSource(
         "online_shoppers_intention.csv",
         "https://archive.ics.uci.edu/ml/machine-learning-databases/00468/online_shoppers_intention.csv",
         12330,
@@ -171,7 +171,7 @@ def load(name: str, data_dir: Path | None = None, cache: Path | None = None, see
     raise InvalidInput(f"{data_dir} holds neither {' and '.join(p.name for p in parts)} in data/ nor {source.file}.")
 
 
-def fetch(source: Source, cache: Path) -> Path:
+def fetch(source: DataSource, cache: Path) -> Path:
     """The original in the cache folder, downloaded if need be, its checksum as at the first time."""
     path = cache / source.file
     if not path.is_file():

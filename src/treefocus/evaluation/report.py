@@ -40,7 +40,7 @@ Records = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table with a title and a note; a row of one cell heads a group."""
 
     title: str
@@ -49,14 +49,14 @@ class Table:
     note: str = ""
 
 
-def tables(results: dict[str, Any]) -> list[Table]:
+def tables(results: dict[str, Any]) -> list[ReportTable]:
     """All tables of the report, those without a result left out."""
     records: Records = {record["id"]: record for record in results["settings"]}
     made = [_first(records), _second(records), _fidelity(records), _parameters(records), _times(records)]
     return [table for table in made if table.rows]
 
 
-def _first(records: Records) -> Table:
+def _first(records: Records) -> ReportTable:
     """Table 1: FOCUS and Feature Tweaking."""
     places = [(distance, model) for distance in ("euclidean", "cosine", "manhattan") for model in MODELS]
     lines: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
@@ -80,10 +80,10 @@ def _first(records: Records) -> Table:
             rows.append((TITLES[dataset],))
             rows += [(title, *("" if r is None else cell(r) for r in own)) for title, cell in lines]
     header = ("d_mean", *(f"{distance.capitalize()} {model.upper()}" for distance, model in places))
-    return Table("Table 1: FOCUS and Feature Tweaking", header, tuple(rows), LEGEND)
+    return ReportTable("Table 1: FOCUS and Feature Tweaking", header, tuple(rows), LEGEND)
 
 
-def _second(records: Records) -> Table:
+def _second(records: Records) -> ReportTable:
     """Table 2: FOCUS and DACE."""
     own = [record for record in records.values() if record["experiment"] == 2]
     lines: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
@@ -111,7 +111,7 @@ def _second(records: Records) -> Table:
         "The published means are over the rows that DACE solved, which were never published; here DACE is asked a "
         "fixed sample of rows, and the lines that compare are over those it answered."
     )
-    return Table("Table 2: FOCUS and DACE", header, rows, note)
+    return ReportTable("Table 2: FOCUS and DACE", header, rows, note)
 
 
 def _proven(record: dict[str, Any]) -> str:
@@ -127,7 +127,7 @@ _OPTIMUM: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
 ]
 
 
-def _fidelity(records: Records) -> Table:
+def _fidelity(records: Records) -> ReportTable:
     distances = ("euclidean", "cosine", "manhattan", "mahalanobis")
     rows: list[tuple[str, ...]] = []
     for dataset in DATASETS:
@@ -138,14 +138,14 @@ def _fidelity(records: Records) -> Table:
                 rows.append((f"{TITLES[dataset]} {model.upper()}", *cells))
     header = ("published / faithful", *(distance.capitalize() for distance in distances))
     note = "Share of the test rows on which the soft forest gives the model's own class."
-    return Table("Fidelity of the soft forests", header, tuple(rows), note)
+    return ReportTable("Fidelity of the soft forests", header, tuple(rows), note)
 
 
 def _pair(published: float, measured: float) -> str:
     return f"{published:.3f} / {measured:.3f}" + ("" if abs(published - measured) < 0.00151 else " ≠")
 
 
-def _parameters(records: Records) -> Table:
+def _parameters(records: Records) -> ReportTable:
     rows = tuple(
         (
             record["id"],
@@ -155,10 +155,12 @@ def _parameters(records: Records) -> Table:
         )
         for record in records.values()
     )
-    return Table("Hyperparameters", ("setting", "sigma", "tau", "beta", "alpha", "FT epsilon", "DACE lambda"), rows)
+    return ReportTable(
+        "Hyperparameters", ("setting", "sigma", "tau", "beta", "alpha", "FT epsilon", "DACE lambda"), rows
+    )
 
 
-def _times(records: Records) -> Table:
+def _times(records: Records) -> ReportTable:
     names = ("faithful", "as_written", "feature_tweaking", "random_perturbation", "dace", "optimum")
     rows = [
         (record["id"], *(_seconds(record.get(name)) for name in names), f"{record['seconds']:,.1f}")
@@ -169,7 +171,7 @@ def _times(records: Records) -> Table:
         everything = sum(record["seconds"] for record in records.values())
         rows.append(("all", *(f"{seconds:,.1f}" for seconds in total), f"{everything:,.1f}"))
     header = ("seconds", "faithful", "as written", "FT", "RP", "DACE", "optimum", "all")
-    return Table("Wall time", header, tuple(rows), _machine(records))
+    return ReportTable("Wall time", header, tuple(rows), _machine(records))
 
 
 def _machine(records: Records) -> str:
@@ -214,7 +216,7 @@ def to_markdown(results: dict[str, Any], figures: Iterable[Path] = ()) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def markdown_table(table: Table) -> str:
+def markdown_table(table: ReportTable) -> str:
     """One table as Markdown."""
     width = len(table.header)
     lines = ["| " + " | ".join(table.header) + " |", "|---" + "|---:" * (width - 1) + "|"]
@@ -242,7 +244,7 @@ def to_html(results: dict[str, Any], figures: Iterable[Path] = ()) -> str:
     )
 
 
-def _html_table(table: Table) -> str:
+def _html_table(table: ReportTable) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
     lines = []
     for row in table.rows:

@@ -19,7 +19,7 @@ from treefocus.explanation import summary
 from treefocus.explanation.change import Change, as_written, changes_of, plain
 from treefocus.explanation.json import FORMAT
 from treefocus.explanation.row import Explanation, before_and_after, change_columns, gap_of
-from treefocus.explanation.summary import Asked
+from treefocus.explanation.summary import AskedFeature
 from treefocus.model.forest import Bools, Floats
 from treefocus.problem.problem import Problem
 from treefocus.problem.question import Group, Question
@@ -273,7 +273,7 @@ class Explanations:
         n_rows = len(self) if limit is None else min(limit, len(self))
         return "\n".join(self[i].to_text(language) for i in range(n_rows))
 
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[AskedFeature]:
         """Which features are asked to change, how often and by how much; the most asked-for first."""
         moved = self.is_moved & self.has_answer[:, None]
         return summary.asked(self.schema, self.table, self.shown, moved, int(self.has_answer.sum()))

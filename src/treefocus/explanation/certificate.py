@@ -19,7 +19,7 @@ import numpy as np
 from treefocus import kernels
 from treefocus.errors import InvalidInput, reject
 from treefocus.kernels.inputs import Batch, Choices, Lists, Metric
-from treefocus.kernels.rules import Implies, Linear, Rules
+from treefocus.kernels.rules import ImpliesRule, LinearRule, Rules
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.variants import variant
 from treefocus.problem.compile import with_cuts
@@ -41,7 +41,7 @@ from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Score, Slack, put
 from treefocus.problem.words import with_words, words_added
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED
-from treefocus.search.base import Incumbent, Limits, Run, Status
+from treefocus.search.base import Incumbent, Run, SearchLimits, Status
 from treefocus.search.exact import Exact
 
 FORMAT = "treefocus-certificate-3"
@@ -95,7 +95,7 @@ def certify(
     distance: float | None,
     lower_bound: float,
     status: Status,
-    limits: Limits | None = None,
+    limits: SearchLimits | None = None,
     target: Any = None,
 ) -> dict[str, Any]:
     """The certificate of a problem of one row; `target` as the user put it, where it is no class."""
@@ -417,10 +417,10 @@ def _check_columns(batch: Batch, n: int) -> None:
     if batch.lists.is_strict.shape != (n,):
         reject("The certificate's lists", f"{n} times strict or not", batch.lists.is_strict.shape)
     for rule in batch.rules.all:
-        columns = (rule.cause.column, rule.effect.column) if isinstance(rule, Implies) else rule.columns.tolist()
+        columns = (rule.cause.column, rule.effect.column) if isinstance(rule, ImpliesRule) else rule.columns.tolist()
         if not all(0 <= column < n for column in columns):
             reject("The certificate's rules", f"about columns 0 to {n - 1}", columns)
-        if isinstance(rule, Linear) and rule.coefficient.shape != rule.columns.shape:
+        if isinstance(rule, LinearRule) and rule.coefficient.shape != rule.columns.shape:
             reject("The certificate's rules", "with a coefficient a column", rule.coefficient.tolist())
 
 

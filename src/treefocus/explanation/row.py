@@ -30,7 +30,7 @@ from treefocus.render import html, plot, text
 from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
 from treefocus.schema.schema import Schema
-from treefocus.search.base import Limits, Outcome, Status
+from treefocus.search.base import Outcome, SearchLimits, Status
 from treefocus.tables.frames import frame_of
 from treefocus.tables.labels import label_of
 from treefocus.tables.table import Table
@@ -56,7 +56,7 @@ class Explanation:
     schema: Schema = NO_WORDS
     batch: Problem | None = None  # the question it answers; None where the explanation was read from JSON
     position: int = 0  # of the row in the question
-    limits: Limits | None = None  # of the search that proved it
+    limits: SearchLimits | None = None  # of the search that proved it
     question: Question | None = None  # the same as the user put it
     others: tuple[Explanation, ...] = ()  # further ways out, as far as they were asked for, with or without an answer
     cells: tuple[Any, ...] = ()  # the row as it was written, where it holds categories

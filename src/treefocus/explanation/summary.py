@@ -148,7 +148,7 @@ def focus_path(problem: Problem, focus: Focus | None = None) -> Floats:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedFeature:
     """How often a feature is asked to change in a batch, and by how much, or to which category."""
 
     feature: str
@@ -173,7 +173,7 @@ class Asked:
         return asdict(self)
 
 
-def asked(schema: Schema, table: Table, shown: Floats, moved: Bools, n_answered: int) -> list[Asked]:
+def asked(schema: Schema, table: Table, shown: Floats, moved: Bools, n_answered: int) -> list[AskedFeature]:
     """Every feature that changes in some answer, the most asked-for first; moved: (n_rows, n_features)."""
     counts = moved.sum(axis=0)
     result = []
@@ -184,7 +184,7 @@ def asked(schema: Schema, table: Table, shown: Floats, moved: Bools, n_answered:
         after = shown[moved[:, j], j]
         step = np.full(len(after), np.nan) if own is not None else after - table.values[moved[:, j], j]
         up, down, other = step[step > 0], step[step < 0], after[np.isnan(step)]
-        found = Asked(
+        found = AskedFeature(
             schema.features[j].name, schema.features[j].unit, int(counts[j]), float(counts[j] / n_answered),
             len(up), len(down), _median(up), _median(down), len(other), _commonest(other, own),
         )  # fmt: skip

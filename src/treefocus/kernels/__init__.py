@@ -18,7 +18,7 @@ from treefocus.errors import reject
 from treefocus.kernels import _core
 from treefocus.kernels.inputs import Batch, CompiledDistance, Descent, Int8s, Metric, Norms, SoftForest
 from treefocus.kernels.reference import decide
-from treefocus.kernels.rules import AtMost, Linear, Rules, Together
+from treefocus.kernels.rules import AtMostRule, LinearRule, Rules, TogetherRule
 from treefocus.model.forest import Floats, Forest, Ints
 from treefocus.model.grid import Grid
 
@@ -274,11 +274,11 @@ def _held_rules(rules: Rules, grid: Grid) -> _core.Rules | None:
         return None
     held = _core.Rules()
     for rule in rules.all:
-        if isinstance(rule, AtMost):
+        if isinstance(rule, AtMostRule):
             held.add_at_most(rule.columns, rule.n)
-        elif isinstance(rule, Together):
+        elif isinstance(rule, TogetherRule):
             held.add_together(rule.columns)
-        elif isinstance(rule, Linear):
+        elif isinstance(rule, LinearRule):
             held.add_linear(rule.columns, rule.coefficient, rule.bound)
         else:
             held.add_implies(rule.cause.column, *rule.cause.on(grid), rule.effect.column, *rule.effect.on(grid))

@@ -24,7 +24,7 @@ def _n_changed(rows: Floats, points: Floats, columns: Ints) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class AtMost:
+class AtMostRule:
     """No more than `n` of the columns change."""
 
     columns: Ints
@@ -36,7 +36,7 @@ class AtMost:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class TogetherRule:
     """The columns change all or not at all."""
 
     columns: Ints
@@ -73,7 +73,7 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class Implies:
+class ImpliesRule:
     """Where a value meets the cause, another meets the effect."""
 
     cause: Cells
@@ -85,7 +85,7 @@ class Implies:
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearRule:
     """sum of coefficient * value <= bound; asks nothing where one of the values is missing."""
 
     columns: Ints
@@ -99,7 +99,10 @@ class Linear:
         return np.asarray(~(terms.sum(axis=1) > self.bound + _ULPS * largest))
 
 
-Rule = AtMost | Together | Implies | Linear
+Rule = AtMostRule | TogetherRule | ImpliesRule | LinearRule
+_KINDS: dict[type[Rule], str] = {
+    AtMostRule: "AtMost", TogetherRule: "Together", ImpliesRule: "Implies", LinearRule: "Linear",
+}  # fmt: skip
 
 
 def _plain(rule: Rule | Cells) -> dict[str, Any]:
@@ -119,13 +122,13 @@ def _plain(rule: Rule | Cells) -> dict[str, Any]:
 def _rule(record: dict[str, Any]) -> Rule:
     kind = record["kind"]
     if kind == "Implies":
-        return Implies(_cells(record["cause"]), _cells(record["effect"]))
+        return ImpliesRule(_cells(record["cause"]), _cells(record["effect"]))
     columns = np.array(record["columns"], np.int32)
     if kind == "AtMost":
-        return AtMost(columns, int(record["n"]))
+        return AtMostRule(columns, int(record["n"]))
     if kind == "Together":
-        return Together(columns)
-    return Linear(columns, np.array(record["coefficient"], np.float64), float(record["bound"]))
+        return TogetherRule(columns)
+    return LinearRule(columns, np.array(record["coefficient"], np.float64), float(record["bound"]))
 
 
 def _cells(record: dict[str, Any]) -> Cells:
@@ -149,7 +152,7 @@ class Rules:
 
     def to_record(self) -> list[dict[str, Any]]:
         """As plain lists, for JSON."""
-        return [{"kind": type(rule).__name__} | _plain(rule) for rule in self.all]
+        return [{"kind": _KINDS[type(rule)]} | _plain(rule) for rule in self.all]
 
     @classmethod
     def from_record(cls, record: list[dict[str, Any]]) -> Rules:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from treefocus.constraints.kinds import Constraint, Draft
 from treefocus.errors import InvalidInput, reject
 from treefocus.kernels.inputs import Choices, Int8s, Lists
-from treefocus.kernels.rules import Cells, Implies, Linear, Rules
+from treefocus.kernels.rules import Cells, ImpliesRule, LinearRule, Rules
 from treefocus.model.categories import Categories, Labels
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.grid import as_input, floor_to
@@ -107,7 +107,7 @@ def _open_columns(general: Draft, forest: Forest, rows: Floats, distance: Distan
     may_be_missing = general.may_be_missing
     is_tied = np.zeros(forest.n_features, bool)  # to other columns
     for rule in general.rules:
-        if isinstance(rule, Linear):
+        if isinstance(rule, LinearRule):
             is_tied[rule.columns] = True
     is_refused = may_be_missing & ~_may_be_empty(forest, with_words=True)
     if is_refused.any() and not forest.takes_missing:
@@ -225,7 +225,7 @@ def with_cuts(forest: Forest, rules: Rules) -> Forest:
 
     On its cells every condition is wholly true or wholly false.
     """
-    cuts = [cut for rule in rules.all if isinstance(rule, Implies) for cut in _cuts_of(rule, forest)]
+    cuts = [cut for rule in rules.all if isinstance(rule, ImpliesRule) for cut in _cuts_of(rule, forest)]
     if not cuts:
         return forest
     column, threshold = np.array([f for f, _ in cuts], np.int32), np.array([t for _, t in cuts])
@@ -259,7 +259,7 @@ def with_cuts(forest: Forest, rules: Rules) -> Forest:
     )
 
 
-def _cuts_of(rule: Implies, forest: Forest) -> list[tuple[int, float]]:
+def _cuts_of(rule: ImpliesRule, forest: Forest) -> list[tuple[int, float]]:
     found = []
     for cells in (rule.cause, rule.effect):
         if isinstance(cells, Cells) and cells.categories is None:

@@ -144,7 +144,7 @@ class RegionView(Protocol):
 
 
 class AskedView(Protocol):
-    """How often a feature is asked to change; see `explanation.summary.Asked`."""
+    """How often a feature is asked to change; see `explanation.summary.AskedFeature`."""
 
     @property
     def feature(self) -> str: ...

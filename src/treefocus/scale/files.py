@@ -24,7 +24,7 @@ from treefocus.scale.batches import Rows, Task, answered
 from treefocus.scale.draft import drop_draft, load_draft, save_draft
 from treefocus.scale.fingerprint import explainer_fingerprints
 from treefocus.scale.manifest import Manifest, Part
-from treefocus.scale.sources import Place, Source, open_source
+from treefocus.scale.sources import FileSource, Place, open_source
 from treefocus.search import Status
 
 PART_ROWS, PART_VALUES = 50_000, 5_000_000  # rows of a part, and values of its features, at most
@@ -76,7 +76,7 @@ def explain_file(
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _source(task: Task, path: Path) -> Source:
+def _source(task: Task, path: Path) -> FileSource:
     explainer = task.explainer
     names = explainer.column_names
     if names is None:
@@ -85,7 +85,7 @@ def _source(task: Task, path: Path) -> Source:
     return open_source(path, names, task.keep, [name for name, is_it in zip(names, has_words, strict=True) if is_it])
 
 
-def _question(task: Task, source: Source, part_rows: int) -> dict[str, Any]:
+def _question(task: Task, source: FileSource, part_rows: int) -> dict[str, Any]:
     """What the answers depend on; a folder with another one holds other answers."""
     return {
         "input": source.fingerprint(),
@@ -133,7 +133,7 @@ class _Work:
     def __init__(
         self,
         task: Task,
-        source: Source,
+        source: FileSource,
         schema: pa.Schema,
         folder: Path,
         manifest: Manifest,

@@ -36,7 +36,7 @@ class Place:
 Size = Callable[[int], int]  # from the number of the next row to how many rows the next batch takes
 
 
-class Source(ABC):
+class FileSource(ABC):
     """A file of rows: the model's columns and those to keep."""
 
     path: Path
@@ -63,7 +63,7 @@ class Source(ABC):
         return digest.hexdigest()
 
 
-def open_source(path: Path, features: Sequence[str], keep: Sequence[str], words: Sequence[str] = ()) -> Source:
+def open_source(path: Path, features: Sequence[str], keep: Sequence[str], words: Sequence[str] = ()) -> FileSource:
     """The file's rows; refuses a file that cannot be read or lacks columns, before any work.
 
     words: the features that hold text, which matters where the file is all text.
@@ -84,7 +84,7 @@ def open_source(path: Path, features: Sequence[str], keep: Sequence[str], words:
         raise InvalidInput(f"{path} cannot be read as a table: {' '.join(str(error).split())}.") from error
 
 
-class ParquetSource(Source):
+class ParquetSource(FileSource):
     """A Parquet file; it knows its rows and row groups."""
 
     def __init__(self, path: Path, features: Sequence[str], keep: Sequence[str]) -> None:
@@ -120,7 +120,7 @@ class ParquetSource(Source):
             raise InvalidInput(f"{self.path} cannot be read beyond row {row}: {reason}.") from error
 
 
-class TextSource(Source):
+class TextSource(FileSource):
     """A .csv or .tsv file. A cell that is no number makes its row unreadable, with a reason, and nothing else."""
 
     n_rows = None

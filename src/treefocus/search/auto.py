@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from treefocus import kernels
-from treefocus.kernels.rules import AtMost
+from treefocus.kernels.rules import AtMostRule
 from treefocus.model.forest import Floats
 from treefocus.problem.distances import FewestFeatures, Manhattan
 from treefocus.problem.problem import Problem
@@ -93,7 +93,7 @@ class Auto(Strategy):
                 examples = nearest_examples(problem, quiet)
                 is_start = problem.is_valid(examples)
                 incumbent.offer(polish(problem, np.where(is_start[:, None], examples, np.nan)))
-            if any(isinstance(rule, AtMost) for rule in problem.batch.rules.all) and not run.is_interrupted:
+            if any(isinstance(rule, AtMostRule) for rule in problem.batch.rules.all) and not run.is_interrupted:
                 incumbent.offer(polish(problem, self._with_few_changes(problem, quiet)))
             left = incumbent.missing
             if left.size:

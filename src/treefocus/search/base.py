@@ -99,7 +99,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchLimits:
     """What a search was allowed: seconds and boxes a row (None for no limit), bytes for the process."""
 
     time_limit: float | None
@@ -116,7 +116,7 @@ class Outcome:
     lower_bound: Floats  # (n_rows,) proven: no valid point is closer; infinity where none exists
     status: NDArray[np.object_]  # (n_rows,) of Status
     history: History | None = None
-    limits: Limits | None = None  # of a search that proves
+    limits: SearchLimits | None = None  # of a search that proves
     is_undecided: Bools | None = None  # (n_rows,) the search ended, and left boxes that no split decides
 
     @classmethod

@@ -15,7 +15,7 @@ from treefocus import kernels
 from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import CompiledDistance, Norms
 from treefocus.problem.problem import Problem
-from treefocus.search.base import Incumbent, Limits, Outcome, Run, Status, Strategy, check_positive
+from treefocus.search.base import Incumbent, Outcome, Run, SearchLimits, Status, Strategy, check_positive
 
 _TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's
 _STATUS = np.empty(4, object)  # by the proof's number
@@ -42,10 +42,10 @@ class Exact(Strategy):
         """Search without a known answer."""
         return self.prove(problem, Incumbent(problem), run)
 
-    def limits(self, run: Run) -> Limits:
+    def limits(self, run: Run) -> SearchLimits:
         """What a run is allowed: the tighter of both time limits counts."""
         given = [limit for limit in (self.time_limit, run.time_limit) if limit is not None]
-        return Limits(min(given, default=None), self.node_limit, self.memory_limit)
+        return SearchLimits(min(given, default=None), self.node_limit, self.memory_limit)
 
     def prove(self, problem: Problem, incumbent: Incumbent, run: Run) -> Outcome:
         """Search from known answers."""
@@ -89,7 +89,7 @@ def searchable(problem: Problem) -> Norms | CompiledDistance:
     return form
 
 
-def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs, limits: Limits) -> Outcome:
+def _outcome(problem: Problem, incumbent: Incumbent, found: kernels.Proofs, limits: SearchLimits) -> Outcome:
     """Statuses that claim no more than is known: a point is measured again, and its own distance is what counts."""
     points, has_point = incumbent.points, np.isfinite(incumbent.distance)
     status = _STATUS[found.proof]

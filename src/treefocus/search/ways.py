@@ -20,7 +20,7 @@ import numpy as np
 
 from treefocus.model.forest import Floats
 from treefocus.problem.problem import Problem
-from treefocus.search.base import Limits, Outcome, Run, Status, Strategy, solved
+from treefocus.search.base import Outcome, Run, SearchLimits, Status, Strategy, solved
 
 Columns = frozenset[int]
 NO_OTHER_WAY = "no other change leaves a feature of each way before it as it is, which is proven"
@@ -190,7 +190,7 @@ def _known_of_all(way: _Part, ways: list[_Part]) -> _Part:
     return replace(way, lower_bound=min(bound, way.distance), status=status)
 
 
-def _outcome(ways: Iterable[_Part], limits: Limits | None) -> Outcome:
+def _outcome(ways: Iterable[_Part], limits: SearchLimits | None) -> Outcome:
     ways = list(ways)
     status = np.array([*(way.status for way in ways), None], object)[:-1]
     distance = np.array([way.distance if way.status.has_answer else np.nan for way in ways])
