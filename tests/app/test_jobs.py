@@ -25,6 +25,7 @@ from treefocus.app.jobs import PART, Jobs
 from treefocus.app.limits import Limits
 from treefocus.app.messages import ExplainBody
 from treefocus.app.service import Service
+from treefocus.storage import atomic
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/explanations-1.json").read_text(encoding="utf-8"))
 ENDED = ("done", "failed", "cancelled")
@@ -255,7 +256,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     def full(_: int) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(job_folder.os, "fsync", full)
+    monkeypatch.setattr(atomic.os, "fsync", full)
     with pytest.raises(OSError, match="disk full"):
         job_folder.write_whole(path, "{}")
     assert not path.exists()

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from treefocus.errors import InvalidInput
+from treefocus.storage.atomic import sync_folder, write_whole
+from treefocus.storage.lock import locked
 
 ENDS = {"done": "result.json", "failed": "failed.json", "cancelled": "cancelled.json"}
 _IDENTIFIER = re.compile("[0-9a-f]{32}")
@@ -30,7 +32,7 @@ class JobFolder:
         self.path = path
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = _locked(path / "lock")
+            self._lock = locked(path / "lock", f"Another server works in the jobs folder {path}; name another one.")
         except OSError as error:
             raise InvalidInput(f"The jobs folder {path} cannot be used: {error.strerror or error}.") from error
         for left in path.glob(".new-*"):  # of a server that died while it took a job
@@ -55,7 +57,7 @@ class JobFolder:
         new.mkdir(mode=0o700)
         write_whole(new / "request.json", json.dumps(request))
         new.rename(self.path / identifier)
-        _sync_folder(self.path)
+        sync_folder(self.path)
 
     def request(self, identifier: str) -> dict[str, Any]:
         """What was asked."""
@@ -105,45 +107,6 @@ class JobFolder:
         return self.path / identifier / f"part-{number:06d}.json"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all, even when the machine stops in between."""
-    scratch = path.with_name(f".{path.name}.tmp")
-    with scratch.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    if os.name == "posix":  # elsewhere a folder cannot be opened, and renames are written through
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def _read(path: Path) -> dict[str, Any]:
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return record
-
-
-def _locked(path: Path) -> int:
-    """A handle that keeps other servers out of the folder for as long as this process lives."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        if os.name == "posix":
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.close(handle)
-        raise InvalidInput(f"Another server works in the jobs folder {path.parent}; name another one.") from error
-    return handle

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from treefocus.scale.manifest import DRAFT, write_atomically
+from treefocus.scale.manifest import DRAFT
 from treefocus.scale.sources import Place
+from treefocus.storage.atomic import write_atomically
 
 _KEY = b"treefocus"
 

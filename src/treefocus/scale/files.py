@@ -26,6 +26,8 @@ from treefocus.scale.fingerprint import explainer_fingerprints
 from treefocus.scale.manifest import Manifest, Part
 from treefocus.scale.sources import FileSource, Place, open_source
 from treefocus.search import Status
+from treefocus.storage.atomic import write_atomically
+from treefocus.storage.lock import held
 
 PART_ROWS, PART_VALUES = 50_000, 5_000_000  # rows of a part, and values of its features, at most
 BATCH_ROWS, BATCH_VALUES = 8_192, 1_000_000  # of a batch
@@ -66,7 +68,7 @@ def explain_file(
     question = _question(task, source, _part_rows(part_rows, explainer.forest.n_features))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with manifests.held(folder):
+        with held(folder, f"Another run is writing to {folder}."):
             manifest = manifests.opened(folder, question)
             manifests.tidy(folder, manifest)
             if not manifest.is_complete:
@@ -202,7 +204,7 @@ class _Work:
         table = pa.Table.from_batches(self.waiting, self.schema).combine_chunks()  # the bytes may not tell of batches
         self.waiting = table.to_batches()  # which lets go of the smaller ones
         name = f"part-{len(self.manifest.parts):05d}.parquet"
-        manifests.write_atomically(self.folder / name, lambda path: _write_table(table, path))
+        write_atomically(self.folder / name, lambda path: _write_table(table, path))
         counts = _counted(table["status"])
         status = {one.name: counts[one.name] for one in Status if counts.get(one.name)}
         self.manifest.parts.append(Part(name, len(table), status, self.place))

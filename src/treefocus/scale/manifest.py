@@ -6,25 +6,17 @@ way, tell of it. So whatever the manifest tells of is whole; a part that it does
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from treefocus.errors import InvalidInput
 from treefocus.scale.sources import Place
-
-try:
-    import fcntl
-except ImportError:  # Windows: two runs in one folder are then not noticed
-    fcntl = None  # type: ignore[assignment]
+from treefocus.storage.atomic import TEMPORARY, write_whole
 
 FORMAT = "treefocus-answers-1"
 NAME, DRAFT = "manifest.json", "draft.arrow"
-_TEMPORARY = ".tmp"
 
 
 @dataclass(frozen=True)
@@ -105,53 +97,11 @@ def tidy(folder: Path, manifest: Manifest) -> None:
             entry.unlink()
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a file beside `path`, bring it to the disk and put it in place: whole, or not at all."""
-    beside = path.with_name(path.name + _TEMPORARY)
-    write(beside)
-    with beside.open("rb+") as file:
-        os.fsync(file.fileno())
-    beside.replace(path)
-    _sync_folder(path.parent)
-
-
 def save(manifest: Manifest, folder: Path) -> None:
     """Write the manifest."""
-    data = manifest.to_bytes()
-
-    def write(path: Path) -> None:
-        path.write_bytes(data)
-
-    write_atomically(folder / NAME, write)
-
-
-@contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Keep other runs out of the folder for as long as this one lives, even if it is killed."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InvalidInput(f"Another run is writing to {folder}.") from error
-        yield
-    finally:
-        os.close(handle)
+    write_whole(folder / NAME, manifest.to_bytes())
 
 
 def _is_ours(entry: Path) -> bool:
-    name = entry.name.removesuffix(_TEMPORARY)
+    name = entry.name.removesuffix(TEMPORARY)
     return name in (NAME, DRAFT) or (name.startswith("part-") and name.endswith(".parquet"))
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # a folder cannot be opened there; the rename is in the journal
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

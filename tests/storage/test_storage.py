@@ -1,0 +1,70 @@
+"""Storage: a file is there whole or not at all, and a folder has one writer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from treefocus import InvalidInput
+from treefocus.storage import atomic
+from treefocus.storage.atomic import TEMPORARY, write_atomically, write_whole
+from treefocus.storage.lock import held, locked
+
+BUSY = "Another run is writing here"
+
+
+@pytest.mark.parametrize("content", ["text with ü", b"bytes"])
+def test_what_is_written_is_there(tmp_path: Path, content: str | bytes) -> None:
+    path = tmp_path / "file"
+    for _ in range(2):  # new, and in place of another
+        write_whole(path, content)
+        assert path.read_bytes() == (content.encode() if isinstance(content, str) else content)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_whole(path, "before")
+
+    def full(_: int) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic.os, "fsync", full)
+        with pytest.raises(OSError, match="disk full"):
+            write_whole(path, "after")
+    assert path.read_text() == "before"
+
+    def half(beside: Path) -> None:
+        assert beside == path.with_name(path.name + TEMPORARY)
+        beside.write_text("aft")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_atomically(path, half)
+    assert path.read_text() == "before"
+
+
+@pytest.mark.parametrize("name", [".", "lock"])
+def test_one_at_a_time(tmp_path: Path, name: str) -> None:
+    with held(tmp_path / name, BUSY), pytest.raises(InvalidInput, match=BUSY):
+        locked(tmp_path / name, BUSY)
+    os.close(locked(tmp_path / name, BUSY))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder cannot be locked there")
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+    program = f"""
+import os, signal, pathlib
+from treefocus.storage.lock import locked
+locked(pathlib.Path({str(tmp_path)!r}), "busy")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, check=False)
+    assert ended.returncode == -9
+    os.close(locked(tmp_path, BUSY))
