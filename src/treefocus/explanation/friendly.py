@@ -47,8 +47,7 @@ def rounded_point(
 def _options(problem: Problem, point: Floats, digits: int) -> dict[int, dict[float, int]]:
     """For each changed number, its candidates and by how many digits each is too long."""
     batch = problem.batch
-    is_number = np.ones(len(point), bool)
-    is_number[batch.choices.column[batch.choices.is_category]] = False
+    is_number = ~batch.is_category
     moved = np.flatnonzero((point != batch.rows[0]) & ~np.isnan(point) & is_number & (point != 0))
     largest = moved[np.argsort(-np.abs(batch.changes(point[None])[0, moved]), kind="stable")]
     options = {}

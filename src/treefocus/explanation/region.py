@@ -153,8 +153,7 @@ def region_of(problem: Problem, point: Floats, changed: Iterable[int], schema: S
     is_missing = np.isnan(point) & ~grid.has_sets
     worst = _Worst(forest, grid, is_missing)
     box = _Box(code.copy(), code.copy(), np.arange(worst.width)[None, :] == code[:, None])
-    is_category = np.zeros(len(point), bool)
-    is_category[batch.choices.column[batch.choices.is_category]] = True
+    is_category = batch.is_category
     answer = int(kernels.predict(forest, point[None])[0])
     order = [j for j in changed if not np.isnan(point[j])]
     numbers = [j for j in order if not is_category[j]]

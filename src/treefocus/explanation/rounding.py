@@ -39,7 +39,7 @@ def _each_short(problem: Problem, points: Floats, ways: tuple[Rounding, ...]) ->
     batch, forest = problem.batch, problem.forest
     grid = kernels.grid_of(forest)
     can_be_short = ~np.isin(batch.grain, (INTEGER, LISTED))
-    can_be_short[batch.choices.column[batch.choices.is_category]] = False
+    can_be_short &= ~batch.is_category
     i, j = np.nonzero((points != batch.rows) & ~np.isnan(points) & can_be_short)
     cell = grid.cell_start[j] + grid.encode(forest, points)[i, j]
     value = points[i, j]

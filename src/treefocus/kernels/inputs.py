@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,6 +175,13 @@ class Batch:
     choices: Choices
     lists: Lists
     rules: Rules
+
+    @cached_property
+    def is_category(self) -> NDArray[np.bool_]:
+        """(n_features,) which columns hold categories."""
+        mask = np.zeros(self.rows.shape[1], bool)
+        mask[self.choices.column[self.choices.is_category]] = True
+        return mask
 
     def is_flipped(self, predicted: Ints) -> NDArray[np.bool_]:
         """(n_rows,) whether these predictions are what is asked for."""

@@ -237,7 +237,7 @@ def nearest(batch: Batch, examples: Floats, answer: Ints, n_wanted: int) -> Ints
     The distance is Manhattan's, whatever the user's: these are only points to start from.
     """
     index = np.full((len(batch.rows), n_wanted), -1, np.int32)
-    chosen = batch.choices.column[batch.choices.is_category]
+    chosen = np.flatnonzero(batch.is_category)
     for i in range(len(index)):
         wanted = answer == batch.target[i] if batch.target[i] >= 0 else answer != batch.origin[i]
         inside = np.clip(examples, batch.low[i], batch.high[i])

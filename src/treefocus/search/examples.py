@@ -20,7 +20,7 @@ def nearest_examples(problem: Problem, run: Run) -> Floats:
         return points
     examples = problem.examples.rows
     index = kernels.nearest(problem.forest, batch, examples, problem.examples.answer, _TRIES, run.n_jobs)
-    chosen = batch.choices.column[batch.choices.is_category]
+    chosen = np.flatnonzero(batch.is_category)
     is_open = np.ones(len(points), bool)
     for number in index.T:
         is_open &= number >= 0

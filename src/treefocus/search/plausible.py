@@ -92,8 +92,7 @@ def _pulled(one: Problem, measure: Measure) -> Floats:
     assert examples is not None
     target = int(batch.target[0])
     alike = examples.rows[examples.answer == target if target >= 0 else examples.answer != batch.origin[0]]
-    is_category = np.zeros(one.forest.n_features, bool)
-    is_category[batch.choices.column[batch.choices.is_category]] = True
+    is_category = batch.is_category
     inside = np.where(is_category | np.isnan(batch.low[0]), alike, np.clip(alike, batch.low[0], batch.high[0]))
     inside = np.where(np.isnan(batch.low[0]) & ~is_category, batch.rows[0], inside)
     every = one.subset(np.zeros(len(inside), np.intp))
