@@ -394,7 +394,7 @@ def test_bad_rows(explain, files, tmp_path):
         "": "is empty",
         f"{header}\n{first},1\n": "line 2",
         f"{header}\n{first.replace(first.split(',')[0], 'old', 1)}\n": "'old' is not a number",
-        "age\n1\n": "lacks columns of the model: dependants",
+        "age\n1\n": "lacks the columns dependants",
     }.items():
         bad.write_text(text)
         assert part in explain(data=bad, check=fails)

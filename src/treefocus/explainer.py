@@ -38,6 +38,7 @@ from treefocus.search.base import Interruption, solved
 from treefocus.search.confirmed import Confirm, Confirmed, sure
 from treefocus.search.plausible import Plausible
 from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
+from treefocus.tables.columns import check_columns
 from treefocus.tables.labels import Coding
 from treefocus.tables.onehot import FoldedTable, Folding
 from treefocus.tables.table import Table, as_table
@@ -415,11 +416,7 @@ def _checked(table: Table, parameter: str, n_features: int, wanted: tuple[str, .
         if table.values.shape[1] != n_features:
             reject(parameter, f"{n_features} columns wide", table.values.shape[1])
         return table
-    unknown = [name for name in names if name not in wanted]
-    missing = [name for name in wanted if name not in names]
-    if unknown or missing:
-        problems = [f"{', '.join(unknown)} unknown"] * bool(unknown) + [f"{', '.join(missing)} missing"] * bool(missing)
-        raise InvalidInput(f"{parameter} must have the columns the model was trained on: {'; '.join(problems)}.")
+    check_columns(parameter, names, wanted)
     if names != wanted:
         raise InvalidInput(f"{parameter} has the model's columns in another order; use {parameter}[{list(wanted)}].")
     return table

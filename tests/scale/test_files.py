@@ -283,7 +283,7 @@ def test_text_that_is_no_text(explainer: Explainer, tmp_path: Path) -> None:
         ("rows.parquet", b"", "cannot be read as a table"),
         ("rows.parquet", b"PAR1 and then nothing", "cannot be read as a table"),
         ("rows.csv", b"", "is empty"),
-        ("rows.csv", b"a,b\n1,2\n", "lacks columns"),
+        ("rows.csv", b"a,b\n1,2\n", "lacks the columns"),
         ("rows.csv", ",".join([*NAMES, NAMES[0]]).encode() + b"\n", "more than once"),
         ("rows.xlsx", b"", "whose name ends in"),
     ],
@@ -406,7 +406,7 @@ def test_the_command_writes_a_folder(command: list[str], tmp_path: Path) -> None
     ("options", "text"),
     [
         ([], "--keep customer"),
-        (["--keep", "nobody", "--ignore", "customer"], "lacks columns: nobody"),
+        (["--keep", "nobody", "--ignore", "customer"], "lacks the columns nobody"),
         (["--keep", "customer", "--target", "rich"], "--target"),
     ],
 )
@@ -422,7 +422,7 @@ def test_a_folder_needs_training_rows_or_no_scale(command: list[str], tmp_path: 
     bare = [*command[:3], "--keep", "customer", "-o", str(tmp_path / "out")]
     assert "--train" in CliRunner().invoke(app, bare).stderr
     result = CliRunner().invoke(app, [*bare, "--scale", "none"])
-    assert "lacks columns" not in result.stderr
+    assert "lacks the columns" not in result.stderr
 
 
 def test_ctrl_c_keeps_what_is_done(command: list[str], tmp_path: Path, monkeypatch) -> None:

@@ -15,7 +15,7 @@ from treefocus.adapters import translate
 from treefocus.app.limits import Limits
 from treefocus.app.question import ExplainOptions
 from treefocus.app.workers import Errand
-from treefocus.errors import InvalidInput, reject
+from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import summary
 from treefocus.explanation.batch import Explanations
@@ -24,6 +24,7 @@ from treefocus.model.forest import Floats
 from treefocus.model.grid import readable
 from treefocus.problem.targets import one_a_row, put
 from treefocus.schema.schema import Schema
+from treefocus.tables.columns import check_columns
 from treefocus.tables.labels import Coding, encode, label_of
 from treefocus.tables.table import Table
 
@@ -182,15 +183,7 @@ class Service:
 
     def _in_order(self, i: int, row: Mapping[str, Cell]) -> list[Cell]:
         names = self.schema.names
-        unknown = [name for name in row if name not in self.schema]
-        missing = [name for name in names if name not in row]
-        if unknown or missing:
-            problems = [f"{', '.join(unknown)} unknown"] if unknown else []
-            problems += [f"{', '.join(missing)} missing"] if missing else []
-            raise InvalidInput(
-                f"rows[{i}] must have the columns the model was trained on: {'; '.join(problems)}; null is a missing "
-                "value."
-            )
+        check_columns(f"rows[{i}]", tuple(row), names, hint="; null is a missing value")
         return [row[name] for name in names]
 
 

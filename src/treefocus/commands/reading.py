@@ -16,6 +16,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.model.forest import Forest
 from treefocus.problem.targets import Interval, Probability
 from treefocus.schema.schema import INTEGER
+from treefocus.tables.columns import check_columns
 from treefocus.tables.labels import Coding
 from treefocus.tables.table import Table, read_names, read_table
 
@@ -25,9 +26,7 @@ def read_rows(path: Path, ignore: Sequence[str] | None, forest: Forest, known: T
     names = [name for name in read_names(path) if name not in (ignore or ())]
     wanted = forest.feature_names or (names if known is None else known.names) or ()
     surplus = [name for name in names if name not in wanted]
-    lacking = [name for name in wanted if name not in names]
-    if lacking:
-        raise InvalidInput(f"{path} lacks columns of the model: {', '.join(lacking)}.")
+    check_columns(str(path), names, wanted, may_have_others=True)
     if surplus:
         options = " ".join(f"--ignore {shlex.quote(name)}" for name in surplus)
         raise InvalidInput(f"{path} has columns that are not the model's; leave them out with {options}.")

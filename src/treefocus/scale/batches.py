@@ -24,6 +24,7 @@ from treefocus.explainer import Explainer
 from treefocus.problem.targets import put
 from treefocus.scale.answers import answer_batch, answer_schema
 from treefocus.search import Auto, Strategy, as_strategy
+from treefocus.tables.columns import check_columns
 
 NODE_LIMIT = 20_000  # boxes a row where no time limit is asked for; a proof that needs more ends in a bound
 MOST_WORKERS = 4  # batches explained at once: more would only wait for the interpreter
@@ -80,9 +81,7 @@ class Task:
         known = self.explainer.column_names
         others = [name for name in source.names if name not in self.keep]
         features = others if known is None else list(known)
-        lacking = [name for name in (*features, *self.keep) if name not in source.names]
-        if lacking:
-            raise InvalidInput(f"The input lacks the columns {', '.join(lacking)}.")
+        check_columns("The input", source.names, (*features, *self.keep), may_have_others=True)
         doubled = [name for name in (*features, *self.keep) if source.names.count(name) > 1]
         if doubled:
             raise InvalidInput(f"The input has more than one column named {', '.join(dict.fromkeys(doubled))}.")

@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.scale.batches import Rows
+from treefocus.tables.columns import check_columns
 from treefocus.tables.table import TABLE_FILES, check_suffix, delimiter, read_names
 
 _SAMPLES, _SAMPLE = 64, 65_536  # blocks of a file, and bytes a block, that its fingerprint reads
@@ -70,9 +71,7 @@ def open_source(path: Path, features: Sequence[str], keep: Sequence[str], words:
     """
     check_suffix(path, TABLE_FILES)
     names = read_names(path)
-    lacking = [name for name in (*features, *keep) if name not in names]
-    if lacking:
-        raise InvalidInput(f"{path} lacks columns: {', '.join(lacking)}.")
+    check_columns(str(path), names, (*features, *keep), may_have_others=True)
     doubled = [name for name in (*features, *keep) if names.count(name) > 1]
     if doubled:
         reject(str(path), "a table of columns with different names", f"{', '.join(doubled)} more than once")
