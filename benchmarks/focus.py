@@ -19,6 +19,7 @@ import numpy as np
 import paper
 from treefocus import Focus, Mahalanobis
 from treefocus.kernels import hard_scores, reference
+from treefocus.problem.question import Question
 
 
 def strategy(setting: dict, *, faithful: bool) -> Focus:
@@ -40,15 +41,14 @@ def run(setting: dict, threads: int, *, faithful: bool) -> tuple[float, float, f
 
 def twin_ratio(setting: dict, n_rows: int = 64, iterations: int = 20) -> float:
     """How many times slower the NumPy twin is, on the same rows and iterations."""
-    from treefocus.problem.problem import Problem
 
     rows, _ = paper.table(setting["dataset"], "test")
     explainer = paper.explainer(paper.forest(setting["dataset"], setting["model"]), setting["dataset"], "euclidean")
     focus = strategy(setting | {"iterations": iterations}, faithful=True)
-    problem = Problem.ask(
+    problem = Question(
         explainer.forest, rows[:n_rows], space=explainer.space, distance=explainer.distance, constraints=(),
         schema=explainer.schema, grain=np.zeros(rows.shape[1], np.int8), target=None,
-    )  # fmt: skip
+    ).problem()  # fmt: skip
     from treefocus import kernels
     from treefocus.kernels.inputs import Descent
 

@@ -28,8 +28,9 @@ from treefocus.model.grid import readable
 from treefocus.problem.compile import dry_run, with_domains
 from treefocus.problem.distances import Distance, as_distance, weighted
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
-from treefocus.problem.problem import Problem, Space
+from treefocus.problem.problem import Problem
 from treefocus.problem.question import Group, Question
+from treefocus.problem.space import Space
 from treefocus.problem.targets import Interval, Probability, Score
 from treefocus.problem.words import held_words, widened
 from treefocus.schema.schema import ANY_FLOAT, INTEGER, Schema, fitted_to, schema_of

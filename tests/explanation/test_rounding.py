@@ -16,6 +16,7 @@ from treefocus import Explainer, kernels
 from treefocus.explanation.rounding import shortest, shortest_in_cell
 from treefocus.model.grid import as_input
 from treefocus.problem.problem import Problem
+from treefocus.problem.question import Question
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -91,7 +92,7 @@ def asked(seed: int, grain: int) -> tuple[Problem, Any]:
     explainer, rows = random_question(seed)
     rng = np.random.default_rng(seed)
     rows = np.rint(rows) if grain == INTEGER else as_input(rows, "float32") if grain == FLOAT32 else rows
-    problem = Problem.ask(
+    problem = Question(
         explainer.forest,
         rows,
         space=explainer.space,
@@ -100,7 +101,7 @@ def asked(seed: int, grain: int) -> tuple[Problem, Any]:
         schema=explainer.schema,
         grain=np.full(rows.shape[1], grain, np.int8),
         target=None,
-    )
+    ).problem()
     wild = adversarial_rows(explainer.forest, rng, len(rows), missing=0.0)
     batch = problem.batch
     return problem, batch.snapped(np.where(np.isnan(rows), np.nan, np.clip(wild, batch.low, batch.high)))

@@ -12,7 +12,9 @@ from support.forests import SEEDS, adversarial_rows
 from support.questions import random_question, stump
 from treefocus import Euclidean, Fixed, Increasing, InvalidInput, MayBeMissing, Range, kernels
 from treefocus.model.forest import Floats, Forest
-from treefocus.problem.problem import Examples, Problem, Space
+from treefocus.problem.problem import Examples, Problem
+from treefocus.problem.question import Question
+from treefocus.problem.space import Space
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, Schema
 
 DATA = np.array([[0.0, 10.0, 5.0], [1.0, 30.0, 5.0], [4.0, 20.0, 5.0], [3.0, np.nan, 5.0]])
@@ -112,7 +114,7 @@ def ask(rows: Any, forest: Forest | None = None, **options: Any) -> Problem:
         "grain": np.full(n_features, ANY_FLOAT, np.int8),
         "target": None,
     }
-    return Problem.ask(forest or stump(n_features=n_features), rows, **arguments | options)
+    return Question(forest or stump(n_features=n_features), rows, **arguments | options).problem()
 
 
 def test_a_value_outside_the_domain_may_stay_or_come_closer() -> None:
@@ -206,7 +208,7 @@ def test_a_target_decides_what_counts_as_flipped() -> None:
 
 def inside(explainer_rows: tuple[Any, Floats], seed: int) -> tuple[Problem, Floats]:
     explainer, rows = explainer_rows
-    problem = Problem.ask(
+    problem = Question(
         explainer.forest,
         rows,
         space=explainer.space,
@@ -215,7 +217,7 @@ def inside(explainer_rows: tuple[Any, Floats], seed: int) -> tuple[Problem, Floa
         schema=explainer.schema,
         grain=np.zeros(rows.shape[1], np.int8),
         target=None,
-    )
+    ).problem()
     points = adversarial_rows(explainer.forest, np.random.default_rng(seed), len(rows), missing=0.0)
     return problem, np.where(np.isnan(rows), np.nan, points)
 

@@ -19,6 +19,7 @@ from support.small_problems import DISTANCES, small_problem
 from treefocus import Auto, Euclidean, Exact, Explainer, Focus, Forest, Mahalanobis, Status, kernels
 from treefocus.model.forest import Floats
 from treefocus.problem.problem import Examples, Problem
+from treefocus.problem.question import Question
 from treefocus.search import Run, auto
 
 EXAMPLES = max(1, round(12 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))
@@ -152,10 +153,10 @@ def test_a_box_without_sides_is_searched_to_its_end(seed: int, distance: Euclide
     explainer = Explainer(stump(), distance=distance, scale=None)
     found = explainer.explain(rows)
     assert all(status is Status.OPTIMAL for status in found.status)
-    problem = Problem.ask(
+    problem = Question(
         explainer.forest, rows, space=explainer.space, distance=explainer.distance, constraints=(),
         schema=explainer.schema, grain=np.zeros(2, np.int8), target=None,
-    )  # fmt: skip
+    ).problem()  # fmt: skip
     for i, question in enumerate(brute.questions_of(problem)):
         assert found.distance[i] == pytest.approx(brute.optimum(question), rel=1e-7, abs=1e-9)
 

@@ -20,14 +20,14 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from support import brute
-from support.brute import Question
+from support.brute import RowQuestion
 from support.forests import SEEDS, paper_dir
 from support.judge import ABSOLUTE, RELATIVE, check
 from support.paper import paper_model, paper_rows
 from support.small_problems import DISTANCES, small_problem
 from treefocus import Auto, Exact, Explainer, FewestFeatures, Forest, Mahalanobis, Manhattan, Range, Status
 from treefocus.model.forest import Decision, Floats
-from treefocus.problem.problem import Problem
+from treefocus.problem.question import Question
 from treefocus.schema.schema import ANY_FLOAT
 from treefocus.search import Run
 
@@ -282,7 +282,7 @@ def test_the_papers_single_trees(data: str, distance: str) -> None:
 # A mixed-integer program
 
 
-def smallest_by_milp(question: Question, to: int) -> tuple[float, Floats]:
+def smallest_by_milp(question: RowQuestion, to: int) -> tuple[float, Floats]:
     """The least Manhattan distance to an answer of class `to`, and a point there, by HiGHS.
 
     Binary b[f, i]: the value lies in the feature's i-th piece or below. Leaves: one a tree, and all leaves under a
@@ -380,10 +380,10 @@ def test_a_milp_finds_the_same_optimum(name: str) -> None:
     data, model = FORESTS[name]
     X, y = bundled(data)
     explainer = Explainer(model.fit(X, y), X, distance="manhattan")
-    problem = Problem.ask(
+    problem = Question(
         explainer.forest, X[:: len(X) // 3][:3].copy(), space=explainer.space, distance=explainer.distance,
         constraints=(), schema=explainer.schema, grain=np.full(X.shape[1], ANY_FLOAT, np.int8), target=None,
-    )  # fmt: skip
+    ).problem()  # fmt: skip
     outcome = Exact().solve(problem, Run(n_jobs=1))
     for i, question in enumerate(brute.questions_of(problem)):
         others = [to for to in range(problem.forest.n_classes) if to != question.origin]

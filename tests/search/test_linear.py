@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from scipy.optimize import linprog, minimize
 
 from support import brute
-from support.brute import Question
+from support.brute import RowQuestion
 from support.forests import SEEDS, adversarial_rows, random_forest
 from treefocus import AtMost, Linear, Schema, Status
 from treefocus.constraints.kinds import Constraint
 from treefocus.kernels import rules
 from treefocus.model.forest import Floats
 from treefocus.problem.distances import Distance, Euclidean, Manhattan
-from treefocus.problem.problem import Problem, Space
+from treefocus.problem.problem import Problem
+from treefocus.problem.question import Question
+from treefocus.problem.space import Space
 from treefocus.schema.schema import ANY_FLOAT, INTEGER
 from treefocus.search import Auto, Exact, Focus
 from treefocus.search.base import Run
@@ -41,7 +43,7 @@ def linear_problem(seed: int, distance: Distance, *, n_rules: int, has_integers:
         rules.append(Linear(coefficients, at_most=float(np.round((rows @ own).mean() + rng.normal(0.0, 0.5), 1))))
     if rng.random() < 0.3:
         rules.append(AtMost(2))
-    return Problem.ask(
+    return Question(
         forest,
         rows,
         space=Space(np.zeros(d), rng.uniform(0.5, 2.0, d), np.full(d, -4.0), np.full(d, 4.0)),
@@ -50,10 +52,10 @@ def linear_problem(seed: int, distance: Distance, *, n_rules: int, has_integers:
         schema=Schema.of_names(f"x{f}" for f in range(d)),
         grain=grain,
         target=None,
-    )
+    ).problem()
 
 
-def cheapest(question: Question, low: Floats, high: Floats) -> float:
+def cheapest(question: RowQuestion, low: Floats, high: Floats) -> float:
     """The smallest distance to the part of one cell that obeys the linear rules, by a program of its own."""
     row, scale, d = question.row, question.scale, len(question.row)
     sums = [rule for rule in question.rules if type(rule).__name__.removesuffix("Rule") == "Linear"]
@@ -77,7 +79,7 @@ def cheapest(question: Question, low: Floats, high: Floats) -> float:
     return float(np.sqrt(max(found.fun, 0.0)))
 
 
-def optimum(question: Question) -> float:
+def optimum(question: RowQuestion) -> float:
     """The closest answer, cell by cell; rules on how many change are looked up by fixing the others."""
     best = np.inf
     n_most = min(

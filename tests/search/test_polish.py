@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from support import brute
-from support.brute import Question
+from support.brute import RowQuestion
 from support.forests import SEEDS
 from support.questions import FAST
 from support.small_problems import COUPLED, DISTANCES, NORMS, small_problem
@@ -42,7 +42,7 @@ def some_answers(problem: Problem, seed: int) -> Floats:
     return points
 
 
-def cell_values(question: Question) -> list[Floats]:
+def cell_values(question: RowQuestion) -> list[Floats]:
     """Per feature, the closest value of every piece that can be moved to."""
     values = []
     for f in range(len(question.row)):
@@ -52,7 +52,7 @@ def cell_values(question: Question) -> list[Floats]:
     return values
 
 
-def single_moves(question: Question, point: Floats) -> Iterator[Floats]:
+def single_moves(question: RowQuestion, point: Floats) -> Iterator[Floats]:
     """(n, d) the points that differ in one feature."""
     for f, values in enumerate(cell_values(question)):
         moved = np.tile(point, (len(values), 1))
@@ -60,14 +60,14 @@ def single_moves(question: Question, point: Floats) -> Iterator[Floats]:
         yield moved
 
 
-def away(question: Question, f: int, values: Any) -> Floats:
+def away(question: RowQuestion, f: int, values: Any) -> Floats:
     """How far values of one feature are from the row's."""
     row = question.row[f]
     is_other = (values != row) & ~(np.isnan(values) & np.isnan(row))
     return np.where(question.is_category[f] | np.isnan(values) | np.isnan(row), is_other, np.abs(values - row))
 
 
-def trades(question: Question, point: Floats) -> Iterator[Floats]:
+def trades(question: RowQuestion, point: Floats) -> Iterator[Floats]:
     """(n, d) the points with one feature closer to the row's value and another anywhere."""
     values = cell_values(question)
     for f, own in enumerate(values):
@@ -80,7 +80,7 @@ def trades(question: Question, point: Floats) -> Iterator[Floats]:
                 yield moved
 
 
-def best_of(question: Question, moves: Iterator[Floats]) -> float:
+def best_of(question: RowQuestion, moves: Iterator[Floats]) -> float:
     """The distance of the closest answer among the moves."""
     best = np.inf
     for moved in moves:
@@ -89,7 +89,7 @@ def best_of(question: Question, moves: Iterator[Floats]) -> float:
     return best
 
 
-def is_cut_inside_cells(question: brute.Question) -> bool:
+def is_cut_inside_cells(question: brute.RowQuestion) -> bool:
     """Whether a rule can tell values of one cell apart: polish moves from cell to cell, the rest is the search's."""
     return any(type(rule).__name__.removesuffix("Rule") in ("Together", "Implies") for rule in question.rules)
 

@@ -38,7 +38,7 @@ def possible(problem: Problem) -> Problem:
     return problem.subset(np.flatnonzero(problem.has_box))
 
 
-def kept_alone(question: brute.Question, kept: frozenset[int]) -> brute.Question | None:
+def kept_alone(question: brute.RowQuestion, kept: frozenset[int]) -> brute.RowQuestion | None:
     """The question with some values left as they are, None where they may not stay."""
     low, high, may_leave, may_lack = (a.copy() for a in (
         question.low, question.high, question.may_leave, question.may_lack
@@ -60,7 +60,7 @@ def kept_alone(question: brute.Question, kept: frozenset[int]) -> brute.Question
     return replace(question, low=low, high=high, may_leave=may_leave, may_lack=may_lack, named=named)
 
 
-def best_way(question: brute.Question, before: Sequence[frozenset[int]]) -> float:
+def best_way(question: brute.RowQuestion, before: Sequence[frozenset[int]]) -> float:
     """The distance of the best answer that leaves a feature of each of these sets as it is."""
     best = np.inf
     for chosen in set(map(frozenset, product(*before))):

@@ -36,7 +36,7 @@ from treefocus.schema.schema import FLOAT32, INTEGER, LISTED
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class RowQuestion:
     """What is asked of one row."""
 
     forest: Forest
@@ -69,7 +69,7 @@ class Question:
         return predicted == self.target if self.target >= 0 else predicted != self.origin
 
 
-def questions_of(problem: Problem) -> Iterator[Question]:
+def questions_of(problem: Problem) -> Iterator[RowQuestion]:
     """The problem, row by row."""
     batch, choices = problem.batch, problem.batch.choices
     may_leave = np.zeros(problem.forest.n_features, bool)
@@ -81,7 +81,7 @@ def questions_of(problem: Problem) -> Iterator[Question]:
             for f, begin, end in zip(choices.column, choices.start[:-1], choices.start[1:], strict=True)
         }
         may_lack[choices.column] = np.isfinite(choices.delta[i, choices.start[1:] - 1])
-        yield Question(
+        yield RowQuestion(
             problem.forest, batch.rows[i], batch.low[i], batch.high[i], batch.grain, batch.offset, batch.scale,
             problem.distance, int(batch.origin[i]), int(batch.target[i]), may_leave, may_lack,
             {f: batch.lists.of(f) for f in np.flatnonzero(batch.grain == LISTED).tolist()}, batch.lists.is_strict,
@@ -147,7 +147,7 @@ def round_down(values: Floats) -> Floats:
     return -round_up(-values)
 
 
-def pieces(question: Question, f: int, *, single: bool = False) -> Floats:
+def pieces(question: RowQuestion, f: int, *, single: bool = False) -> Floats:
     """(2, n) low and high ends of the intervals of allowed values that neither the model nor a rule can tell apart.
 
     A model that rounds its input to float32 takes the float64 values beside a threshold with it. single: integers one
@@ -195,7 +195,7 @@ def pieces(question: Question, f: int, *, single: bool = False) -> Floats:
     return found
 
 
-def _with_breaks(question: Question, f: int, last: Floats, after: Floats) -> tuple[Floats, Floats]:
+def _with_breaks(question: RowQuestion, f: int, last: Floats, after: Floats) -> tuple[Floats, Floats]:
     """The same, cut also where rules see a difference: around the row's own value, and at the ends of conditions."""
     first = [question.row[f], np.nextafter(question.row[f], np.inf)] if question.rules else []
     for rule in question.rules:
@@ -236,7 +236,7 @@ def _rounded_to(last: Floats, after: Floats) -> tuple[Floats, Floats]:
     return np.where(is_plain, last_wide, last), np.where(is_plain, after_wide, after)
 
 
-def cells(question: Question, **options: bool) -> tuple[Floats, Floats]:
+def cells(question: RowQuestion, **options: bool) -> tuple[Floats, Floats]:
     """(n_cells, d) low and high ends of all cells that hold an allowed value."""
     ends = [pieces(question, f, **options) for f in range(len(question.row))]
     grid = np.meshgrid(*[np.arange(own.shape[1]) for own in ends], indexing="ij")
@@ -256,14 +256,14 @@ def n_cells(forest: Forest) -> int:
 # ---- the distances
 
 
-def measure(question: Question, points: Floats) -> Floats:
+def measure(question: RowQuestion, points: Floats) -> Floats:
     """(n,) what each point costs."""
     delta = (points - question.row) / question.scale
     is_other = (points != question.row) & ~(np.isnan(points) & np.isnan(question.row))
     return _value(question.distance, question, np.where(np.isnan(delta) | question.is_category, is_other, delta))
 
 
-def _value(distance: Distance, question: Question, delta: Floats) -> Floats:
+def _value(distance: Distance, question: RowQuestion, delta: Floats) -> Floats:
     if isinstance(distance, Sum):
         return np.asarray(sum(factor * _value(part, question, delta) for factor, part in distance.parts))
     if isinstance(distance, Euclidean):
@@ -296,14 +296,14 @@ def is_coupled(distance: Distance) -> bool:
     return isinstance(distance, Mahalanobis | Cosine)
 
 
-def inside(question: Question, low: Floats, high: Floats) -> Floats:
+def inside(question: RowQuestion, low: Floats, high: Floats) -> Floats:
     """(n_cells, d) the value of each cell closest to the row's; any of it where the row has none."""
     any_value = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
     any_value = np.where(np.isnan(low), np.nan, any_value)
     return np.where(np.isnan(question.row), any_value, np.clip(question.row, low, high))
 
 
-def closest(question: Question, low: Floats, high: Floats) -> Floats:
+def closest(question: RowQuestion, low: Floats, high: Floats) -> Floats:
     """(n_cells,) distance from the row to each cell."""
     distance, row, scale = question.distance, question.row, question.scale
     if not is_coupled(distance):
@@ -371,7 +371,7 @@ def _largest_cosine(w: Floats, z: Floats, low: Floats, high: Floats) -> Floats:
 # ---- the rules
 
 
-def obeys(question: Question, points: Floats) -> Bools:
+def obeys(question: RowQuestion, points: Floats) -> Bools:
     """(n,) whether each point obeys the relations between columns."""
     good = np.ones(len(points), bool)
     for rule in question.rules:
@@ -407,7 +407,7 @@ def _meets(cells: Any, point: Floats) -> bool:
 # ---- the answer
 
 
-def optimum(question: Question) -> float:
+def optimum(question: RowQuestion) -> float:
     """The distance of the closest answer, infinity where there is none.
 
     Under the coupled distances a float32 grain counts as any float.
@@ -420,7 +420,7 @@ def optimum(question: Question) -> float:
     return float(closest(question, low[answers], high[answers]).min()) if answers.any() else float("inf")
 
 
-def faults(question: Question, point: Floats, distance: float) -> list[str]:
+def faults(question: RowQuestion, point: Floats, distance: float) -> list[str]:
     """What is wrong with an answer: nothing, hopefully."""
     found = []
     known = ~np.isnan(point) & ~question.is_category
@@ -455,7 +455,7 @@ def faults(question: Question, point: Floats, distance: float) -> list[str]:
     return found
 
 
-def show(question: Question) -> dict[str, Any]:
+def show(question: RowQuestion) -> dict[str, Any]:
     """The question's arrays, for the report of a failure."""
     names = ("row", "low", "high", "grain", "offset", "scale", "distance", "origin", "target")
     return {name: getattr(question, name) for name in names}

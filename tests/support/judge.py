@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from support import brute
-from support.brute import Question
+from support.brute import RowQuestion
 from treefocus import Cosine, Status
 from treefocus.problem.problem import Problem
 from treefocus.schema.schema import FLOAT32
@@ -14,7 +14,7 @@ from treefocus.search import Outcome
 RELATIVE, ABSOLUTE = 1e-7, 1e-9
 
 
-def overclaims(question: Question, outcome: Outcome, i: int) -> list[str]:
+def overclaims(question: RowQuestion, outcome: Outcome, i: int) -> list[str]:
     """Everything that the outcome says of a row and that is not so, whether or not a limit stopped the search."""
     best = brute.optimum(question)
     status, distance, bound = outcome.status[i], outcome.distance[i], outcome.lower_bound[i]
@@ -34,7 +34,7 @@ def overclaims(question: Question, outcome: Outcome, i: int) -> list[str]:
     return wrong
 
 
-def shortfalls(question: Question, outcome: Outcome, i: int) -> list[str]:
+def shortfalls(question: RowQuestion, outcome: Outcome, i: int) -> list[str]:
     """What a search without a limit leaves open of a row."""
     best, status = brute.optimum(question), outcome.status[i]
     if best == np.inf:

@@ -25,7 +25,9 @@ from treefocus.constraints.kinds import (
 from treefocus.model.categories import Categories
 from treefocus.model.forest import Floats, Forest
 from treefocus.problem.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
-from treefocus.problem.problem import Problem, Space
+from treefocus.problem.problem import Problem
+from treefocus.problem.question import Question
+from treefocus.problem.space import Space
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, Schema
 
 Rng = np.random.Generator
@@ -135,7 +137,7 @@ def small_problem(seed: int, distance: str, n_rows: int = 4) -> Problem:
     grain = _grain(rng, d, most_integers=2 if is_coupled else d)
     rows = np.where((grain == INTEGER) & (rng.random(rows.shape) < 0.7), np.rint(rows), rows)
     rows = np.where((grain == FLOAT32) & (rng.random(rows.shape) < 0.7), rows.astype(np.float32), rows)
-    return Problem.ask(
+    return Question(
         forest,
         np.ascontiguousarray(rows, np.float64),
         space=_space(rng, forest, is_bounded=is_coupled),
@@ -144,7 +146,7 @@ def small_problem(seed: int, distance: str, n_rows: int = 4) -> Problem:
         schema=Schema.of_names(f"feature {f}" for f in range(d)),
         grain=grain,
         target=None if rng.random() < 0.7 else rng.choice(forest.classes, n_rows),
-    )
+    ).problem()
 
 
 def _grain(rng: Rng, d: int, most_integers: int) -> np.ndarray[tuple[int], np.dtype[np.int8]]:

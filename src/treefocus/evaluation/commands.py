@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treefocus.errors import InvalidInput, reject
+from treefocus.problem.question import Question
 
 if TYPE_CHECKING:
     from treefocus.problem.problem import Problem
@@ -134,7 +135,7 @@ def _problem(model: Path, data: Path, train: Path | None, distance: str, ignore:
 
     from treefocus.adapters import load_forest
     from treefocus.problem.distances import as_distance
-    from treefocus.problem.problem import Problem, Space
+    from treefocus.problem.space import Space
     from treefocus.schema.schema import Schema
     from treefocus.tables.table import read_table
 
@@ -146,7 +147,7 @@ def _problem(model: Path, data: Path, train: Path | None, distance: str, ignore:
             reject(str(path), f"{forest.n_features} columns wide (--ignore leaves some out)", table.values.shape[1])
     examples = known.values[~np.isnan(known.values).any(axis=1)]
     space = Space.of(examples, "range", None, forest.n_features)
-    return Problem.ask(
+    return Question(
         forest,
         asked.values,
         space=space,
@@ -156,7 +157,7 @@ def _problem(model: Path, data: Path, train: Path | None, distance: str, ignore:
         grain=known.grain,
         target=None,
         examples=examples,
-    )
+    ).problem()
 
 
 @contextmanager

@@ -17,7 +17,9 @@ from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.problem.distances import Mahalanobis, as_distance
-from treefocus.problem.problem import Problem, Space
+from treefocus.problem.problem import Problem
+from treefocus.problem.question import Question
+from treefocus.problem.space import Space
 from treefocus.schema.schema import Schema
 from treefocus.search.base import History, Run
 from treefocus.search.exact import Exact
@@ -112,10 +114,10 @@ def _toy(seed: int) -> Forest:
 
 
 def _ask(forest: Forest, rows: Floats) -> Problem:
-    return Problem.ask(
+    return Question(
         forest, rows, space=Space.of(None, None, (0.0, 1.0), 2), distance=as_distance("euclidean").fitted(2, None),
         constraints=(), schema=Schema.of_names(["first", "second"]), grain=np.zeros(2, np.int8), target=None,
-    )  # fmt: skip
+    ).problem()  # fmt: skip
 
 
 def _failed_row(forest: Forest, focus: Focus, seed: int) -> Floats | None:

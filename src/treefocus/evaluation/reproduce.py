@@ -28,7 +28,9 @@ from treefocus.evaluation.metrics import compare, fidelity, mean_distance, summa
 from treefocus.evaluation.paper import BY_ID, EPSILONS, ITERATIONS, LAMBDAS, SETTINGS, SOFT_TREES, Setting
 from treefocus.model.forest import Floats, Forest
 from treefocus.problem.distances import Mahalanobis, as_distance
-from treefocus.problem.problem import Problem, Space
+from treefocus.problem.problem import Problem
+from treefocus.problem.question import Question
+from treefocus.problem.space import Space
 from treefocus.schema.schema import Schema
 from treefocus.search.auto import Auto
 from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy
@@ -98,7 +100,7 @@ def ask(setting: Setting, forest: Forest, split: datasets.Split) -> Problem:
     """A setting's question: every test row, in [0, 1], as it is."""
     n_features = forest.n_features
     distance = Mahalanobis(squared=True) if setting.distance == "mahalanobis" else as_distance(setting.distance)
-    return Problem.ask(
+    return Question(
         forest,
         split.X_test,
         space=Space.of(None, None, (0.0, 1.0), n_features),
@@ -108,7 +110,7 @@ def ask(setting: Setting, forest: Forest, split: datasets.Split) -> Problem:
         grain=np.zeros(n_features, np.int8),
         target=None,
         examples=split.X_train,
-    )
+    ).problem()
 
 
 @dataclass(frozen=True, eq=False)

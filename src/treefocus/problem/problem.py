@@ -5,28 +5,20 @@ Valid always means the hard forest, never the soft one. This is the only place t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
-from treefocus.constraints.kinds import Constraint
 from treefocus.kernels.inputs import Batch
-from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.model.variants import variant
-from treefocus.problem.compile import allowed
 from treefocus.problem.distances import Distance
-from treefocus.problem.space import Space
-from treefocus.problem.targets import Slack, put
-from treefocus.schema.schema import Schema
-
-__all__ = ["Examples", "Problem", "Space"]
+from treefocus.problem.targets import Slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,41 +56,6 @@ class Problem:
     model: Forest
     examples: Examples | None = None  # training rows, to start from
     slack: Slack | None = None  # where the library's own number may differ from ours in its last digits
-
-    @classmethod
-    def ask(
-        cls,
-        forest: Forest,
-        rows: Floats,
-        *,
-        space: Space,
-        distance: Distance,
-        constraints: Sequence[Constraint],
-        schema: Schema,
-        grain: NDArray[np.int8],
-        target: Any,
-        examples: Floats | None = None,
-        orders: Labels | None = None,
-    ) -> Problem:
-        """Put the question for these rows. A value outside the domain may stay; if it moves, towards the domain.
-
-        A missing value may stay or become known, and a known one may become missing where a constraint allows it.
-        `examples`: training rows. `orders`: per column its categories in their order, where the schema has none.
-        """
-        asked = put(target, forest, len(rows))
-        may = allowed(
-            asked.forest, rows, space=space, distance=distance, constraints=constraints, schema=schema, grain=grain,
-            orders=orders,
-        )  # fmt: skip
-        with np.errstate(invalid="ignore"):
-            first = np.where(np.isnan(rows), np.nan, np.clip(rows, may.low, np.maximum(may.low, may.high)))
-        batch = Batch(
-            rows, may.low, may.high, space.offset, space.scale, may.grain, kernels.predict(may.forest, rows),
-            asked.target, np.where(may.is_category, rows, first), may.choices, may.lists, may.rules,
-        )  # fmt: skip
-        batch = replace(batch, first=batch.snapped(batch.first))
-        known = None if examples is None else Examples.of(may.forest, examples)
-        return cls(may.forest, batch, distance, forest, known, asked.slack)
 
     def __len__(self) -> int:
         return len(self.batch.rows)

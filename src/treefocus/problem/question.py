@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus import kernels
 from treefocus.constraints.kinds import Constraint
+from treefocus.kernels.inputs import Batch
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats, Forest
+from treefocus.problem.compile import allowed
 from treefocus.problem.distances import Distance
 from treefocus.problem.plausibility import Measure
-from treefocus.problem.problem import Problem, Space
-from treefocus.problem.targets import one_a_row
+from treefocus.problem.problem import Examples, Problem
+from treefocus.problem.space import Space
+from treefocus.problem.targets import one_a_row, put
 from treefocus.schema.schema import Schema
 
 
@@ -35,19 +39,42 @@ class Question:
     orders: Labels | None = None  # per column its categories in their order, where the schema does not say one
 
     def problem(self) -> Problem:
-        """The question as a problem."""
-        return Problem.ask(
-            self.forest,
-            self.rows,
-            space=self.space,
+        """Put the question for these rows. A value outside the domain may stay; if it moves, towards the domain.
+
+        A missing value may stay or become known, and a known one may become missing where a constraint allows it.
+        `examples`: training rows. `orders`: per column its categories in their order, where the schema has none.
+        """
+        forest, rows, space = self.forest, self.rows, self.space
+        asked = put(self.target, forest, len(rows))
+        may = allowed(
+            asked.forest,
+            rows,
+            space=space,
             distance=self.distance,
             constraints=self.constraints,
             schema=self.schema,
             grain=self.grain,
-            target=self.target,
-            examples=self.examples,
             orders=self.orders,
         )
+        with np.errstate(invalid="ignore"):
+            first = np.where(np.isnan(rows), np.nan, np.clip(rows, may.low, np.maximum(may.low, may.high)))
+        batch = Batch(
+            rows,
+            may.low,
+            may.high,
+            space.offset,
+            space.scale,
+            may.grain,
+            kernels.predict(may.forest, rows),
+            asked.target,
+            np.where(may.is_category, rows, first),
+            may.choices,
+            may.lists,
+            may.rules,
+        )
+        batch = replace(batch, first=batch.snapped(batch.first))
+        known = None if self.examples is None else Examples.of(may.forest, self.examples)
+        return Problem(may.forest, batch, self.distance, forest, known, asked.slack)
 
     def of_row(self, i: int) -> Question:
         """The question of one row."""
