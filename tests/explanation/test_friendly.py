@@ -10,7 +10,7 @@ from support.forests import SEEDS
 from support.questions import random_question, stump
 from support.small_problems import small_problem
 from treefocus import Exact, Explainer, Feature, InvalidInput, Schema, Status
-from treefocus.explanation.friendly import rounded_point
+from treefocus.explanation.rounding import rounded_point
 from treefocus.search import Run
 
 MANY = settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])

@@ -15,10 +15,9 @@ from treefocus.explanation import json as interchange
 from treefocus.explanation import summary, why_not
 from treefocus.explanation.certificate import certify
 from treefocus.explanation.change import Change, changes_of, plain
-from treefocus.explanation.friendly import rounded_point
 from treefocus.explanation.predictions import told_of
 from treefocus.explanation.region import Region, region_of
-from treefocus.explanation.rounding import shortest_in_cell
+from treefocus.explanation.rounding import rounded_point, shortest_in_cell
 from treefocus.explanation.summary import DecisionMap
 from treefocus.explanation.why_not import Price, WhyNot
 from treefocus.model.categories import Labels
