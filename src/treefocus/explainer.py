@@ -18,7 +18,7 @@ from treefocus.adapters.trust import trusted
 from treefocus.constraints.kinds import Constraint, OneOf
 from treefocus.constraints.text import as_constraints
 from treefocus.errors import InvalidInput, reject
-from treefocus.explanation import summary
+from treefocus.explanation import predictions
 from treefocus.explanation.batch import Explanations, joined, timed
 from treefocus.explanation.predictions import told_of
 from treefocus.explanation.rounding import shortest_in_cell
@@ -255,7 +255,7 @@ class Explainer:
         if isinstance(target, Probability):
             own, least = self._own_probabilities, float(target.at_least)
             label = target.label.item() if isinstance(target.label, np.generic) else target.label
-            column = summary.class_index(self.forest, label)
+            column = predictions.class_index(self.forest, label)
             return None if own is None else lambda points: own(points)[:, column].astype(np.float64) >= least
         if isinstance(target, Interval):
             asked = self._own_scores if isinstance(target, Score) else self._own_predict

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from support.questions import stump
 from treefocus import Explainer, Explanations, Focus, InvalidInput, Range, Status, kernels, loans
-from treefocus.explanation.summary import probabilities
+from treefocus.explanation.predictions import probabilities
 
 MODELS = [
     DecisionTreeClassifier(max_depth=3, random_state=0),

@@ -25,7 +25,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from treefocus import Explainer, Focus, Interval, InvalidInput, Probability, Status, kernels, verify
 from treefocus.explanation.batch import Explanations
-from treefocus.explanation.summary import probabilities
+from treefocus.explanation.predictions import probabilities
 from treefocus.model.forest import Floats
 
 SIDE = 6

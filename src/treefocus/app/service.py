@@ -17,7 +17,7 @@ from treefocus.app.question import ExplainOptions
 from treefocus.app.workers import Errand
 from treefocus.errors import reject
 from treefocus.explainer import Explainer
-from treefocus.explanation import summary
+from treefocus.explanation import predictions
 from treefocus.explanation.batch import Explanations
 from treefocus.explanation.certificate import fingerprint
 from treefocus.model.forest import Floats
@@ -148,10 +148,10 @@ class Service:
         is_readable = np.asarray(readable(self.forest, values).all(axis=1))
         known = np.where(is_readable[:, None], values, 0.0)
         if self.predicts_number:
-            numbers = summary.predictions(self.forest, known).tolist()
+            numbers = predictions.predictions(self.forest, known).tolist()
             return Predictions(_where(is_readable, numbers), [None] * len(numbers))
         labels = [self.classes[k] for k in kernels.predict(self.forest, known).tolist()]
-        shares = summary.probabilities(self.forest, known).tolist()
+        shares = predictions.probabilities(self.forest, known).tolist()
         return Predictions(_where(is_readable, labels), _where(is_readable, shares))
 
     @cached_property

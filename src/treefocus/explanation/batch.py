@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput
 from treefocus.explanation import json as interchange
-from treefocus.explanation import summary
+from treefocus.explanation import predictions, summary
 from treefocus.explanation.change import Change, as_written, changes_of, plain
 from treefocus.explanation.json import FORMAT
 from treefocus.explanation.row import Explanation, before_and_after, change_columns, gap_of
@@ -280,14 +280,14 @@ class Explanations:
 
     def probabilities(self) -> Floats:
         """(n_rows,) the model's probability, before any change, of what each row would become; NaN where no answer."""
-        model = self.groups[0].question.forest if self.groups else summary.known(self.problem).model
+        model = self.groups[0].question.forest if self.groups else predictions.known(self.problem).model
         answered = np.flatnonzero(self.has_answer)
         result = np.full(len(self), np.nan)
         if answered.size:
-            every = summary.probabilities(model, self.table.values[answered])
+            every = predictions.probabilities(model, self.table.values[answered])
             asked: Any = self.favoured_of if self.favoured is None else [self.favoured] * len(self)
             told = self.outcome if asked is None else asked
-            reached = [summary.class_index(model, plain(told[i])) for i in answered]
+            reached = [predictions.class_index(model, plain(told[i])) for i in answered]
             result[answered] = every[np.arange(len(answered)), reached]
         return result
 

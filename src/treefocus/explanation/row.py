@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from treefocus.errors import InvalidInput
+from treefocus.explanation import decision_map, predictions, why_not
 from treefocus.explanation import json as interchange
-from treefocus.explanation import summary, why_not
 from treefocus.explanation.certificate import certify
 from treefocus.explanation.change import Change, changes_of, plain
+from treefocus.explanation.decision_map import DecisionMap
 from treefocus.explanation.predictions import told_of
 from treefocus.explanation.region import Region, region_of
 from treefocus.explanation.rounding import rounded_point, shortest_in_cell
-from treefocus.explanation.summary import DecisionMap
 from treefocus.explanation.why_not import Price, WhyNot
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
@@ -72,7 +72,7 @@ class Explanation:
         """The question it answers, of this row alone."""
         if self.batch is None and self.question is not None:
             return self.question.of_row(self.position).problem()
-        return summary.known(self.batch).subset(np.array([self.position]))
+        return predictions.known(self.batch).subset(np.array([self.position]))
 
     @property
     def ways(self) -> tuple[Explanation, ...]:
@@ -135,7 +135,7 @@ class Explanation:
         extra: by how much, as a share, the change may be larger. `larger` of the result says by how much it is.
         """
         if self.counterfactual is None or self.question is None:
-            summary.known(self.batch)
+            predictions.known(self.batch)
             return self
         measure = self.question.plausibility
         point = rounded_point(self.problem, self.counterfactual, digits, extra, measure)
@@ -172,12 +172,12 @@ class Explanation:
     def probabilities(self) -> list[float]:
         """The model's probability of the outcome: of the row, and as the changes are applied one after the other."""
         model = self.problem.model
-        every = summary.probabilities(model, self._along())
-        return [float(value) for value in every[:, summary.class_index(model, self.told)]]
+        every = predictions.probabilities(model, self._along())
+        return [float(value) for value in every[:, predictions.class_index(model, self.told)]]
 
     def predictions(self) -> list[float]:
         """The number that the model predicts: for the row, and as the changes are applied one after the other."""
-        return [float(value) for value in summary.predictions(self.problem.model, self._along())]
+        return [float(value) for value in predictions.predictions(self.problem.model, self._along())]
 
     @property
     def told(self) -> Any:
@@ -202,7 +202,7 @@ class Explanation:
         chosen = [None if name is None else self.schema.index(name) for name in (x, y)]
         free = (j for j in ranked if j not in chosen)
         first, second = (next(free, 0) if j is None else j for j in chosen)
-        return summary.decision_map(self.problem, self.schema, self.counterfactual, (first, second), path)
+        return decision_map.decision_map(self.problem, self.schema, self.counterfactual, (first, second), path)
 
     def plot(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
         """The changes as signed bars (needs matplotlib); returns the axes."""

@@ -159,7 +159,7 @@ class AskedView(Protocol):
 
 
 class MapView(Protocol):
-    """The model's answer over two features; see `explanation.summary.DecisionMap`."""
+    """The model's answer over two features; see `explanation.decision_map.DecisionMap`."""
 
     @property
     def x_name(self) -> str: ...
