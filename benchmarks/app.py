@@ -33,7 +33,7 @@ import numpy as np
 
 from treefocus import loans
 from treefocus.adapters import translate
-from treefocus.tables.table import write_columns
+from treefocus.tables.files import write_columns
 
 DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
 

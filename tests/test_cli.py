@@ -22,7 +22,7 @@ from treefocus import loans
 from treefocus.cli import app
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
-from treefocus.tables.table import read_table
+from treefocus.tables.files import read_table
 
 NAMES = loans.SCHEMA.names
 PRICE = np.eye(len(NAMES))[1] + 0.1 * np.eye(len(NAMES))[2]  # what the regression predicts
@@ -76,7 +76,7 @@ def files(tmp_path_factory):
     plain = "".join(line.rpartition(",")[0] + "\n" for line in labelled.splitlines())
     (folder / "rows.csv").write_text(plain)
     (folder / "rows.tsv").write_text(plain.replace(",", "\t"))
-    treefocus.tables.table.write_columns(folder / "rows.parquet", dict(zip(NAMES, declined.T.tolist(), strict=True)))
+    treefocus.tables.files.write_columns(folder / "rows.parquet", dict(zip(NAMES, declined.T.tolist(), strict=True)))
     return folder
 
 

@@ -16,7 +16,7 @@ from treefocus.adapters import supported
 from treefocus.cli import app
 from treefocus.constraints import kinds
 from treefocus.problem.distances import NAMED
-from treefocus.tables.table import write_columns
+from treefocus.tables.files import write_columns
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -40,8 +40,9 @@ from treefocus.app.service import Service
 from treefocus.app.visit import DOWN, FIXED, FREE, UP, Visit, checked_seconds
 from treefocus.app.wish import Wish
 from treefocus.cli import app
+from treefocus.tables.files import write_columns
 from treefocus.tables.labels import Coding
-from treefocus.tables.table import as_table, write_columns
+from treefocus.tables.table import as_table
 
 
 @pytest.fixture(scope="module")

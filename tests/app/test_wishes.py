@@ -32,7 +32,8 @@ from treefocus.app.demo import demo_service
 from treefocus.app.service import Service
 from treefocus.app.visit import Visit
 from treefocus.render.phrases import catalogue
-from treefocus.tables.table import as_table, write_columns
+from treefocus.tables.files import write_columns
+from treefocus.tables.table import as_table
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 

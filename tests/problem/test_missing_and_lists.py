@@ -27,7 +27,7 @@ from treefocus import (
 from treefocus.constraints.kinds import Constraint
 from treefocus.explanation.certificate import verify
 from treefocus.model.categories import Categories
-from treefocus.tables.table import read_table
+from treefocus.tables.files import read_table
 
 DATA = np.array([[0.0, 0.0], [1.0, 10.0]])
 LISTED = {

@@ -20,8 +20,8 @@ from treefocus import Explainer, Feature, Forest, InvalidInput, OneOf, Schema, T
 from treefocus.adapters import translate
 from treefocus.model.categories import NO_CATEGORY, Categories
 from treefocus.problem.words import with_words, words_added
+from treefocus.tables.files import read_table
 from treefocus.tables.labels import Coding
-from treefocus.tables.table import read_table
 
 # Words that imputers write
 

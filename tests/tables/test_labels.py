@@ -17,8 +17,9 @@ from treefocus import Explainer, Forest, InvalidInput, Status
 from treefocus.model.categories import Categories
 from treefocus.model.grid import readable
 from treefocus.schema.schema import ANY_FLOAT, INTEGER
+from treefocus.tables.files import read_table
 from treefocus.tables.labels import Coding, decode, encode, encode_text
-from treefocus.tables.table import as_table, read_table
+from treefocus.tables.table import as_table
 
 HOUSING = ("own", "rent", "free")
 CODING = Coding((HOUSING, None), ("housing", "age"))

@@ -19,7 +19,8 @@ from support.questions import stump
 from treefocus import Explainer, InvalidInput, Schema
 from treefocus.model.categories import Categories
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
-from treefocus.tables.table import as_table, read_table
+from treefocus.tables.files import read_table
+from treefocus.tables.table import as_table
 
 MIXED = {"age": [31, 52, 44], "income": [1000.5, 2e5, 0.1], "owner": [True, False, True]}
 EXPECTED = [[31.0, 1000.5, 1.0], [52.0, 2e5, 0.0], [44.0, 0.1, 1.0]]

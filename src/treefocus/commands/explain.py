@@ -25,7 +25,7 @@ from treefocus.errors import InvalidInput
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
 from treefocus.model.forest import Forest
-from treefocus.tables.table import check_suffix, import_pyarrow, read_names, write_columns
+from treefocus.tables.files import check_suffix, import_pyarrow, read_names, write_columns
 
 if TYPE_CHECKING:
     from treefocus.scale.files import Advance

@@ -9,7 +9,7 @@ import typer
 
 from treefocus.problem import distances
 from treefocus.search import NAMED as STRATEGIES
-from treefocus.tables.table import TABLE_FILES
+from treefocus.tables.files import TABLE_FILES
 
 OUTPUTS = (*TABLE_FILES, ".json", ".html")
 

@@ -17,8 +17,9 @@ from treefocus.model.forest import Forest
 from treefocus.problem.targets import Interval, Probability
 from treefocus.schema.schema import INTEGER
 from treefocus.tables.columns import check_columns
+from treefocus.tables.files import read_names, read_table
 from treefocus.tables.labels import Coding
-from treefocus.tables.table import Table, read_names, read_table
+from treefocus.tables.table import Table
 
 
 def read_rows(path: Path, ignore: Sequence[str] | None, forest: Forest, known: Table | None) -> Table:

@@ -9,7 +9,7 @@ import typer
 
 from treefocus.errors import InvalidInput
 from treefocus.schema.schema import Schema
-from treefocus.tables.table import TABLE_FILES, check_suffix, read_columns
+from treefocus.tables.files import TABLE_FILES, check_suffix, read_columns
 
 SCHEMA_FILES = (".yaml", ".yml")
 

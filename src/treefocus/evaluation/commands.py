@@ -137,7 +137,7 @@ def _problem(model: Path, data: Path, train: Path | None, distance: str, ignore:
     from treefocus.problem.distances import as_distance
     from treefocus.problem.space import Space
     from treefocus.schema.schema import Schema
-    from treefocus.tables.table import read_table
+    from treefocus.tables.files import read_table
 
     forest = load_forest(model)
     asked = read_table(data, ignore)

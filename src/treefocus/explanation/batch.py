@@ -28,7 +28,7 @@ from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
 from treefocus.schema.schema import INTEGER, Schema
 from treefocus.search.base import History, Outcome, Status
-from treefocus.tables.frames import frame_like
+from treefocus.tables.frames import frame_of
 from treefocus.tables.labels import is_null
 from treefocus.tables.table import Table
 
@@ -191,7 +191,7 @@ class Explanations:
 
         A DataFrame of the same library as the input; NumPy input gives one of whichever library is installed.
         """
-        return frame_like(self.table, self.records())
+        return frame_of(self.records(), self.table.native)
 
     def records(self) -> dict[str, list[Any]]:
         """Columns of `to_frame`, by name. Where several ways out were asked for, a line a way, with its number."""
@@ -218,7 +218,7 @@ class Explanations:
 
     def changes_frame(self) -> Any:
         """Every change of every row as a DataFrame like the input: row, feature, before, after, change, share, unit."""
-        return frame_like(self.table, change_columns(self))
+        return frame_of(change_columns(self), self.table.native)
 
     def rounded(self, digits: int = 2, *, extra: float = 0.1) -> tuple[Explanation, ...]:
         """Every row's answer in round numbers; see `Explanation.rounded`."""

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from treefocus.errors import InvalidInput, reject
 from treefocus.scale.batches import Rows
 from treefocus.tables.columns import check_columns
-from treefocus.tables.table import TABLE_FILES, check_suffix, delimiter, read_names
+from treefocus.tables.files import TABLE_FILES, check_suffix, delimiter, read_names
 
 _SAMPLES, _SAMPLE = 64, 65_536  # blocks of a file, and bytes a block, that its fingerprint reads
 _BLOCK_ROWS, _BLOCK_VALUES = 16_384, 1_000_000  # rows and values decoded at a time

@@ -110,3 +110,9 @@ def is_null(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA does not say whether it equals itself; an array says it too often
         return type(value).__name__ == "NAType"
+
+
+def label_or_text(code: float, labels: Sequence[Any], text: str) -> Any:
+    """The category of a number, or the text as it was written where there is none."""
+    known = label_of(code, labels)
+    return known if known is not None or np.isnan(code) else text

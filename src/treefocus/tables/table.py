@@ -5,11 +5,8 @@ A column of categories is read where the model has labels for it (`tables.labels
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -20,10 +17,8 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
-from treefocus.tables import likeness
-from treefocus.tables.labels import Coding, decode, encode, encode_text, label_of
-
-TABLE_FILES = (".csv", ".tsv", ".parquet")
+from treefocus.tables import frames
+from treefocus.tables.labels import Coding, decode, encode, encode_text, label_of, label_or_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +40,13 @@ class Table:
             values[:, j] if self.labels_of(j) is None else self.labelled(j, values[:, j])
             for j in range(values.shape[1])
         ]
-        if isinstance(self.native, _Columns):
-            return values if not self.native.cells else likeness.mixed_matrix(columns, len(values))
+        if isinstance(self.native, TextColumns):
+            return values if not self.native.cells else frames.mixed_matrix(columns, len(values))
         if self.names is None:
-            return likeness.matrix_like(self.native.dtype, values, columns)
+            return frames.matrix_like(self.native.dtype, values, columns)
         if nw.dependencies.is_pandas_dataframe(self.native):
-            return likeness.pandas_like(self.native, columns)
-        return likeness.frame_like(nw.from_native(self.native, eager_only=True), columns)
+            return frames.pandas_like(self.native, columns)
+        return frames.frame_like(nw.from_native(self.native, eager_only=True), columns)
 
     def labelled(self, column: int, values: Floats) -> list[Any]:
         """The categories behind a column's numbers, as they were written where they did not change."""
@@ -79,7 +74,7 @@ class Table:
 
     def _cells(self, column: int) -> list[Any]:
         """A column as it was written."""
-        if isinstance(self.native, _Columns):
+        if isinstance(self.native, TextColumns):
             return self.native.cells[self.native.names[column]]
         if self.names is None:
             return list(self.native[:, column].tolist())
@@ -88,7 +83,7 @@ class Table:
     @property
     def limits(self) -> tuple[Floats, Floats]:
         """(n_columns,) the smallest and the largest value that a column of its dtype holds."""
-        if isinstance(self.native, _Columns):
+        if isinstance(self.native, TextColumns):
             dtypes = ["float64"] * self.values.shape[1]
         elif self.names is None:
             dtypes = [str(self.native.dtype)] * self.values.shape[1]
@@ -103,7 +98,7 @@ class Table:
     @property
     def has_dtypes(self) -> bool:
         """Whether its columns say what they can hold; those of a text file only seem to hold whole numbers."""
-        return not isinstance(self.native, _Columns)
+        return not isinstance(self.native, TextColumns)
 
     def unseen(self, column: int) -> list[Any]:
         """The cells of a column that hold a category without a label."""
@@ -121,10 +116,10 @@ class Table:
             if own is None or own == self.labels[j]:
                 continue
             cells = self._cells(j)
-            if isinstance(native, _Columns):
+            if isinstance(native, TextColumns):
                 texts = ["" if cell is None else str(cell) for cell in cells]
                 values[:, j] = encode_text(texts, own)
-                known = [_label_or_text(c, own, t) for c, t in zip(values[:, j], texts, strict=True)]
+                known = [label_or_text(c, own, t) for c, t in zip(values[:, j], texts, strict=True)]
                 native = replace(native, cells={**native.cells, native.names[j]: known})
             else:
                 values[:, j] = encode(cells, own)
@@ -133,7 +128,7 @@ class Table:
     @property
     def orders(self) -> Labels:
         """Per column its categories in their order, None where its dtype has none."""
-        if self.names is None or isinstance(self.native, _Columns):
+        if self.names is None or isinstance(self.native, TextColumns):
             return (None,) * int(self.values.shape[1])
         frame: nw.DataFrame[Any] = nw.from_native(self.native, eager_only=True)
         return tuple(_order_of(frame[:, j].to_native()) for j in range(self.values.shape[1]))
@@ -144,8 +139,8 @@ class Table:
             raise InvalidInput("Columns can be selected by name only from a table with names.")
         chosen = [self.names.index(name) for name in names]
         native = (
-            _Columns(tuple(names), self.native.cells)
-            if isinstance(self.native, _Columns)
+            TextColumns(tuple(names), self.native.cells)
+            if isinstance(self.native, TextColumns)
             else nw.from_native(self.native, eager_only=True).select(*names).to_native()
         )
         labels = None if self.labels is None else tuple(self.labels[j] for j in chosen)
@@ -159,7 +154,7 @@ def as_table(rows: Any, parameter: str, coding: Coding | None = None) -> Table:
     try:
         frame = nw.from_native(rows, eager_only=True, pass_through=True)
     except ValueError as error:  # two columns of one name
-        raise InvalidInput(f"{parameter} cannot be read as a table: {_one_line(error)}.") from error
+        raise InvalidInput(f"{parameter} cannot be read as a table: {one_line(error)}.") from error
     if isinstance(frame, nw.DataFrame):
         return _from_frame(frame, rows, parameter, coding)
     try:
@@ -178,87 +173,8 @@ def as_table(rows: Any, parameter: str, coding: Coding | None = None) -> Table:
     return Table(np.ascontiguousarray(values), None, grain, array, labels)
 
 
-def read_table(path: str | Path, ignore: Sequence[str] = (), coding: Coding | None = None) -> Table:
-    """Read a .csv, .tsv or .parquet file, without the columns named in `ignore`; categories by the coding."""
-    path = Path(path)
-    kept = [name for name in read_names(path) if name not in ignore]
-    if not kept:
-        raise InvalidInput(f"{path} has no column left: all are ignored.")
-    doubled = sorted({name for name in kept if kept.count(name) > 1})
-    if doubled:
-        reject(str(path), "a table of columns with different names", f"{', '.join(doubled)} more than once")
-    with _complaining(path):
-        if path.suffix == ".parquet":
-            return as_table(import_pyarrow("Reading").read_table(path, columns=list(kept)), str(path), coding)
-        return _read_text(path, ignore, coding)
-
-
-def read_columns(path: str | Path, ignore: Sequence[str] = ()) -> Any:
-    """The columns of a file for which no model is known: a pyarrow table, or arrays by name; text stays text."""
-    path = Path(path)
-    kept = [name for name in read_names(path) if name not in ignore]
-    with _complaining(path):
-        if path.suffix == ".parquet":
-            return import_pyarrow("Reading").read_table(path, columns=kept)
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file, delimiter=delimiter(path), restval=""))
-        return {name: _numbers_or_text([row[name].strip() for row in rows]) for name in kept}
-
-
-def _numbers_or_text(cells: list[str]) -> NDArray[Any]:
-    try:
-        return np.array([float(cell) if cell else np.nan for cell in cells], np.float64)
-    except ValueError:
-        return np.array([cell or None for cell in cells], object)
-
-
-def read_names(path: str | Path) -> tuple[str, ...]:
-    """The names of the columns of a .csv, .tsv or .parquet file."""
-    path = Path(path)
-    check_suffix(path, TABLE_FILES)
-    if not path.is_file():
-        raise InvalidInput(f"There is no file {path}.")
-    with _complaining(path):
-        if path.suffix == ".parquet":
-            return tuple(import_pyarrow("Reading").read_schema(path).names)
-        with path.open("rb") as file:  # line by line: what follows the names is not looked at
-            lines = (line.decode("utf-8-sig") for line in file)
-            header = next(csv.reader(lines, delimiter=delimiter(path)), None)
-    if not header:
-        raise InvalidInput(f"{path} is empty; a table starts with a line of column names.")
-    return tuple(header)
-
-
-def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write columns of equal length to a .csv, .tsv or .parquet file; None is an empty cell or a null."""
-    path = Path(path)
-    check_suffix(path, TABLE_FILES)
-    if path.suffix == ".parquet":
-        import_pyarrow("Writing").write_table(_arrow_table(columns), path)
-        return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, delimiter=delimiter(path), lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-
-
-def check_suffix(path: Path, allowed: Sequence[str]) -> None:
-    """The file's name must end in one of these."""
-    if path.suffix not in allowed:
-        reject(str(path), f"a file whose name ends in {', '.join(allowed)}", repr(path.suffix))
-
-
-def import_pyarrow(doing: str) -> Any:
-    """`pyarrow.parquet`, or an error that says how to get it."""
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise InvalidInput(f"{doing} .parquet needs pyarrow: pip install pyarrow.") from error
-    return parquet
-
-
 @dataclass(frozen=True)
-class _Columns:
+class TextColumns:
     """Stands where a DataFrame would: the table came from a file and goes back to one."""
 
     names: tuple[str, ...]
@@ -354,72 +270,6 @@ def _limits_of(dtype: str) -> tuple[float, float]:
     return max(low, -(2**53)), min(high, 2**53)  # float64 does not hold every whole number beyond
 
 
-@contextmanager
-def _complaining(path: Path) -> Iterator[None]:
-    """Whatever goes wrong with a file's content, or in reading it, as one sentence."""
-    try:
-        yield
-    except InvalidInput:
-        raise
-    except (OSError, ValueError, csv.Error) as error:  # pyarrow's own errors are of these kinds
-        raise InvalidInput(f"{path} cannot be read as a table: {_one_line(error)}.") from error
-
-
-def _arrow_table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    import pyarrow
-
-    return pyarrow.table({name: list(column) for name, column in columns.items()})
-
-
-def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None) -> Table:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, delimiter=delimiter(path))
-        header = next(reader)
-        kept = [j for j, name in enumerate(header) if name not in ignore]
-        names = tuple(header[j] for j in kept)
-        labels = None if coding is None else coding.for_columns(names, len(names))
-        texts: dict[int, list[str]] = {kept[k]: [] for k, own in enumerate(labels or ()) if own is not None}
-        rows = [_numbers(path, reader.line_num, header, cells, kept, texts) for cells in reader if cells]
-    values = np.array(rows).reshape(-1, len(kept))
-    cells: dict[str, list[Any]] = {}
-    for k, j in enumerate(kept):
-        if labels is not None and (own := labels[k]) is not None:
-            values[:, k] = encode_text(texts[j], own)
-            cells[names[k]] = [_label_or_text(c, own, t) for c, t in zip(values[:, k], texts[j], strict=True)]
-    is_whole = ~np.isnan(values).any(axis=0) & (values == np.rint(values)).all(axis=0) & (len(values) > 0)
-    is_whole |= [own is not None for own in labels or [None] * len(kept)]
-    grain = np.where(is_whole, INTEGER, ANY_FLOAT).astype(np.int8)
-    return Table(values, names, grain, _Columns(names, cells), labels)
-
-
-def _label_or_text(code: float, labels: Sequence[Any], text: str) -> Any:
-    known = label_of(code, labels)
-    return known if known is not None or np.isnan(code) else text
-
-
-def delimiter(path: Path) -> str:
-    """What stands between the cells of a text file."""
-    return "\t" if path.suffix == ".tsv" else ","
-
-
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """An error's text without its line breaks."""
     return " ".join(str(error).split())
-
-
-def _numbers(
-    path: Path, line: int, header: list[str], cells: list[str], kept: list[int], texts: dict[int, list[str]]
-) -> list[float]:
-    """A line's numbers; the cells of columns of categories are put aside."""
-    if len(cells) != len(header):
-        raise InvalidInput(f"{path}, line {line}: {len(header)} cells were expected, {len(cells)} came.")
-    numbers = []
-    for j in kept:
-        if j in texts:
-            texts[j].append(cells[j])
-            numbers.append(0.0)
-            continue
-        try:
-            numbers.append(float(cells[j]) if cells[j].strip() else np.nan)
-        except ValueError:
-            raise InvalidInput(f"{path}, line {line}, column {header[j]!r}: {cells[j]!r} is not a number.") from None
-    return numbers
