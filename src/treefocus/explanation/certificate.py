@@ -41,8 +41,9 @@ from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Score, Slack, put
 from treefocus.problem.words import with_words, words_added
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED
-from treefocus.search.base import Incumbent, Run, SearchLimits, Status
+from treefocus.search.base import Incumbent, Run, Status
 from treefocus.search.exact import Exact
+from treefocus.search.limits import SearchLimits
 
 FORMAT = "treefocus-certificate-3"
 _EARLIER = "treefocus-certificate-2"  # the same, with a fingerprint of the forest's trees and scores alone

@@ -29,7 +29,8 @@ from treefocus.render import html, plot, text
 from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
 from treefocus.schema.schema import Schema
-from treefocus.search.base import Outcome, SearchLimits, Status
+from treefocus.search.base import Outcome, Status
+from treefocus.search.limits import SearchLimits
 from treefocus.tables.frames import frame_of
 from treefocus.tables.labels import label_of
 from treefocus.tables.table import Table

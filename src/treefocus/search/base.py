@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.problem.problem import Problem
+from treefocus.search.limits import SearchLimits
 
 Progress = Callable[[int], None]
 
@@ -96,15 +97,6 @@ class Run:
         """The same for more work on rows of which all are done: whoever listens hears their number, and may end it."""
         listener = self.progress
         return self if listener is None else replace(self, progress=lambda _: listener(n_done))
-
-
-@dataclass(frozen=True)
-class SearchLimits:
-    """What a search was allowed: seconds and boxes a row (None for no limit), bytes for the process."""
-
-    time_limit: float | None
-    node_limit: int | None
-    memory_limit: float
 
 
 @dataclass(frozen=True, eq=False)

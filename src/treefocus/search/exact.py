@@ -15,7 +15,8 @@ from treefocus import kernels
 from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import CompiledDistance, Norms
 from treefocus.problem.problem import Problem
-from treefocus.search.base import Incumbent, Outcome, Run, SearchLimits, Status, Strategy, check_positive
+from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy, check_positive
+from treefocus.search.limits import SearchLimits
 
 _TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's
 _STATUS = np.empty(4, object)  # by the proof's number

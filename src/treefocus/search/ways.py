@@ -20,7 +20,8 @@ import numpy as np
 
 from treefocus.model.forest import Floats
 from treefocus.problem.problem import Problem
-from treefocus.search.base import Outcome, Run, SearchLimits, Status, Strategy, solved
+from treefocus.search.base import Outcome, Run, Status, Strategy, solved
+from treefocus.search.limits import SearchLimits
 
 Columns = frozenset[int]
 NO_OTHER_WAY = "no other change leaves a feature of each way before it as it is, which is proven"
