@@ -14,8 +14,9 @@ from matplotlib import pyplot
 from treefocus import Explainer, Explanations, Feature, Focus, InvalidInput, Schema, loans
 from treefocus.explanation.batch import Change, Explanation
 from treefocus.explanation.summary import AskedFeature
+from treefocus.render.palette import DOWN, UP
 from treefocus.render.phrases import languages
-from treefocus.render.plot import DOWN, UP, asked_bars, change_bars, compare_bars, waterfall
+from treefocus.render.plot import asked_bars, change_bars, compare_bars, waterfall
 from treefocus.search.base import Status
 
 CHANGES = (

@@ -10,12 +10,12 @@ import numpy as np
 from treefocus.evaluation import illustrations
 from treefocus.evaluation.illustrations import Boundary, CaseStudy, Twin
 from treefocus.model.forest import Floats
-from treefocus.render.plot import DOWN, UP
+from treefocus.render.palette import DOWN, REGIONS, SERIES, THEMES, UP
 from treefocus.render.text import quantity
 from treefocus.search.base import History
 
-NEGATIVE, POSITIVE = "#F3DCCB", "#CFE3F0"  # pale vermilion and pale blue
-INK, FAINT = "#1b1f23", "#8a939c"
+NEGATIVE, POSITIVE = REGIONS[:2]
+INK, FAINT = THEMES["light"]["ink"], "#8a939c"
 
 
 def draw_all(folder: Path) -> list[Path]:
@@ -159,7 +159,7 @@ def boundary(shown: Boundary) -> Any:
 def iterations(histories: dict[str, History]) -> Any:
     """Mean distance of the answers so far and share of rows found, after every iteration."""
     figure, axes = _pyplot().subplots(2, 1, figsize=(8.0, 5.4), layout="constrained", sharex=True)
-    for (name, history), colour in zip(histories.items(), (UP, DOWN, "#009E73", "#CC79A7") * 12, strict=False):
+    for (name, history), colour in zip(histories.items(), (UP, DOWN, *SERIES[2:4]) * 12, strict=False):
         steps = np.arange(1, len(history.share_found) + 1)
         axes[0].plot(steps, history.mean_distance, color=colour, linewidth=1.8, label=name)
         axes[1].plot(steps, 100 * history.share_found, color=colour, linewidth=1.8)

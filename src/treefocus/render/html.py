@@ -15,6 +15,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from treefocus.render.palette import coloured
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import bare, plain
 from treefocus.render.table import MANY, change_cells, overview_cells, title
@@ -51,7 +52,7 @@ def report(found: BatchView, summary: Mapping[str, Any], heading: str | None, la
     """The whole page."""
     phrases = catalogue(language)
     words = phrases.words
-    style, script = (_part(name) for name in ("report.css", "report.js"))
+    style, script = coloured(_part("report.css")), _part("report.js")
     data = {
         "words": {key: words[key] for key in _WORDS},
         "statuses": dict(phrases.statuses),

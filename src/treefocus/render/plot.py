@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from treefocus.render.palette import DOWN, REGIONS, SERIES, UP
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import bare
 from treefocus.render.table import difference, title
@@ -19,10 +20,7 @@ from treefocus.render.views import AskedView, BatchView, ChangeView, MapView, Ro
 if TYPE_CHECKING:
     from treefocus.model.forest import Floats
 
-UP, DOWN = "#0072B2", "#D55E00"  # blue and vermilion
-SERIES = (UP, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", DOWN)
 HATCHES = ("", "////", "....", "xx", "\\\\\\\\", "--")
-REGIONS = ("#F3DCCB", "#CFE3F0", "#D9EAD3", "#EADCF0", "#FFF2CC", "#E2E2E2")
 REGION_HATCHES = ("", "..", "//", "\\\\", "xx", "--")
 _BAR_INCHES, _MARGIN_INCHES, _WIDTH_INCHES = 0.55, 1.3, 8.0
 _LONGEST = 34  # letters of a name; a longer one is cut

@@ -15,9 +15,12 @@ from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, heading, named, section
 from treefocus.app.service import Service
 from treefocus.app.workers import Workers
+from treefocus.render.palette import THEMES, coloured
 
 _ICON = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="15" fill="#0b5394"/>'
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="15" fill="'
+    + THEMES["light"]["link"]
+    + '"/>'
     '<path d="M16 6v9M16 15l-7 9M16 15l7 9" stroke="#fff" stroke-width="3" fill="none" stroke-linecap="round"/></svg>'
 )
 
@@ -27,7 +30,8 @@ def install(app: FastAPI, service: Service, workers: Workers, jobs: Jobs) -> Non
 
     @ui.page("/", title=f"{service.title} - treefocus")
     def index() -> None:
-        ui.add_css(files("treefocus.app.page").joinpath("page.css").read_text(encoding="utf-8"))
+        style = files("treefocus.app.page").joinpath("page.css").read_text(encoding="utf-8")
+        ui.add_css(coloured(style))
         build(Desk(service, workers, jobs))
 
     ui.run_with(
