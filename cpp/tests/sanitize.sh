@@ -27,7 +27,7 @@ if [[ "${1:-}" == "--python" ]]; then
     preload="$("${CXX:-c++}" -print-file-name=libasan.so):$("${CXX:-c++}" -print-file-name=libstdc++.so)"
     cd "$root"
     LD_PRELOAD="$preload" ASAN_OPTIONS="detect_leaks=0:detect_stack_use_after_return=0" PYTHONPATH="$scratch" \
-        PYTHONMALLOC=malloc "$python" -m pytest -q -p no:cacheprovider "$@"
+        PYTHONMALLOC=malloc "$python" -m pytest -q -n 0 -p no:cacheprovider "$@"
     exit
 fi
 
