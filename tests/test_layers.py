@@ -1,9 +1,10 @@
-"""Imports point downward, and a few other things that hold the layers apart."""
+"""Imports point downward, modules form no circle, a class name is one class, and a few other things about the house."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,50 +12,32 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "treefocus"
+TESTS = ROOT / "tests"
 
-# Modules and packages directly under treefocus, from the top down. A module imports from lower lines only.
+# Packages and modules directly under treefocus, from the top down. A module imports from its own package and from lower
+# lines only, for type checkers too.
 LAYERS = (
     ("cli",),
     ("commands",),
     ("app", "scale", "evaluation"),
-    ("explainer",),
-    ("folding",),
+    ("explainer", "loans"),
     ("explanation",),
-    ("answer",),
-    ("obstacles", "told"),
-    ("certificate", "frames", "interchange", "summaries"),
-    ("region",),
-    ("search", "render", "rounding", "friendly"),
-    ("question",),
-    ("plausibility",),
-    ("constraint_text",),
-    ("constraint_words",),
+    ("render",),
+    ("search",),
     ("problem",),
-    ("allowed",),
-    ("choices", "words"),
-    ("distances", "constraints", "targets", "space"),
-    ("adapters",),
-    ("kernels",),
-    ("tables",),
-    ("likeness",),
-    ("coding",),
+    ("constraints", "adapters"),
+    ("kernels", "tables"),
     ("schema",),
-    ("feature", "guesses", "located"),
-    ("grid",),
-    ("forest",),
-    ("categories",),
+    ("model", "storage"),
     ("errors",),
 )
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
 ROOT_PACKAGE = "treefocus"  # its __init__ imports nearly everything, so only the top may import from it
-FREE = {
-    "__init__",
-    "__main__",
-    "demo",
-    "loan_schema",
-    "loans",
-}  # entry points and examples: they stand outside the order
+FREE = {"__init__", "__main__"}  # entry points: they stand outside the order
+MOST_AT_THE_TOP = 8
 FRAMEWORKS = {"torch", "tensorflow", "jax"}
+# What goes over the wire under the name of what it is in Python.
+WIRE_FORMS = {"Change": "app.answers", "Job": "app.answers"}
 
 
 def sources(package: Path) -> list[Path]:
@@ -62,30 +45,15 @@ def sources(package: Path) -> list[Path]:
 
 
 def module_of(path: Path, package: Path) -> str:
-    """The dotted name of a file, "treefocus.kernels.reference"; a package's `__init__` keeps its name."""
-    return ".".join([ROOT_PACKAGE, *path.relative_to(package).with_suffix("").parts])
-
-
-def is_for_types_only(node: ast.If) -> bool:
-    return ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-
-
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node that runs, which leaves out `if TYPE_CHECKING:`."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and is_for_types_only(node):
-            for other in node.orelse:
-                yield other
-                yield from statements(other)
-        else:
-            yield node
-            yield from statements(node)
+    """The dotted name of a file, "treefocus.kernels.reference"; a package's `__init__` has the package's."""
+    parts = path.relative_to(package).with_suffix("").parts
+    return ".".join([ROOT_PACKAGE, *(part for part in parts if part != "__init__")])
 
 
 def imports(path: Path, package: Path) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything a file imports; `from a import b` counts as a.b."""
-    parents = module_of(path, package).split(".")[:-1]
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    parents = [ROOT_PACKAGE, *path.relative_to(package).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -105,10 +73,10 @@ def violations(package: Path) -> list[str]:
     """A sentence for every import that does not point downward, and for every module without a layer."""
     found = []
     for path in sources(package):
-        own = layer_of(module_of(path, package), package)
+        place = path.relative_to(package.parent).as_posix()
+        own = path.relative_to(package).with_suffix("").parts[0]
         if own in FREE:
             continue
-        place = path.relative_to(package.parent).as_posix()
         if own not in HEIGHT:
             found.append(f"{place}: {own} has no layer; add it to LAYERS in tests/test_layers.py")
             continue
@@ -123,6 +91,41 @@ def violations(package: Path) -> list[str]:
     return found
 
 
+def circles(package: Path) -> list[str]:
+    """The groups of modules of which each leads to every other, by imports anywhere in them."""
+    modules = {module_of(path, package): path for path in sources(package)}
+    edges: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        named = {module for _, module in imports(path, package)}
+        met = {module if module in modules else module.rpartition(".")[0] for module in named}
+        edges[name] = {module for module in met if module in modules and module != name}
+    reached = {name: _reachable(name, edges) for name in modules}
+    groups = {tuple(sorted(one for one in reached[name] if name in reached[one])) for name in modules}
+    return sorted(" and ".join(group) for group in groups if group)
+
+
+def _reachable(start: str, edges: dict[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = [*edges[start]]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += edges[name]
+    return seen
+
+
+def doubles(package: Path) -> list[str]:
+    """Class names that stand in two modules, wire forms left out."""
+    places = defaultdict(list)
+    for path in sources(package):
+        own = module_of(path, package).removeprefix(f"{ROOT_PACKAGE}.")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and WIRE_FORMS.get(node.name) != own:
+                places[node.name].append(own)
+    return [f"{name} is a class in {' and '.join(own)}" for name, own in sorted(places.items()) if len(own) > 1]
+
+
 def report(found: list[str]) -> str:
     return "\n" + "\n".join(found)
 
@@ -132,26 +135,51 @@ def test_imports_point_downward() -> None:
     assert not found, report(found)
 
 
+def test_modules_form_no_circle() -> None:
+    found = circles(PACKAGE)
+    assert not found, report(found)
+
+
+def test_a_class_name_is_one_class() -> None:
+    found = doubles(PACKAGE)
+    assert not found, report(found)
+
+
+def test_every_wire_form_is_one() -> None:
+    for name, place in WIRE_FORMS.items():
+        text = PACKAGE.joinpath(*place.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+        assert f"class {name}(BaseModel)" in text
+
+
+def test_few_modules_stand_at_the_top() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_AT_THE_TOP
+
+
 @pytest.mark.parametrize(
     ("path", "code", "names"),
     [
-        ("forest.py", "from treefocus.grid import Grid", ["forest.py:1", "treefocus.grid.Grid"]),
-        ("forest.py", "from treefocus import grid", ["forest.py:1", "treefocus.grid"]),
-        ("forest.py", "import treefocus.grid", ["forest.py:1", "treefocus.grid"]),
-        ("forest.py", "from .grid import Grid", ["forest.py:1", "treefocus.grid.Grid"]),
-        ("forest.py", "from . import grid", ["forest.py:1", "treefocus.grid"]),
-        ("forest.py", "def f():\n    from treefocus.problem import x", ["forest.py:2", "treefocus.problem.x"]),
-        ("forest.py", "from treefocus import Explainer", ["forest.py:1", "treefocus.Explainer"]),
-        ("forest.py", "import treefocus", ["forest.py:1", "treefocus"]),
+        ("model/forest.py", "from treefocus.schema.feature import x", ["forest.py:1", "treefocus.schema.feature.x"]),
+        ("model/forest.py", "from treefocus import schema", ["forest.py:1", "treefocus.schema"]),
+        ("model/forest.py", "import treefocus.schema", ["forest.py:1", "treefocus.schema"]),
+        ("model/forest.py", "from ..schema import feature", ["forest.py:1", "treefocus.schema.feature"]),
+        ("model/forest.py", "from .. import schema", ["forest.py:1", "treefocus.schema"]),
+        ("model/forest.py", "def f():\n    from treefocus.problem import x", ["forest.py:2", "treefocus.problem.x"]),
+        ("model/forest.py", "from treefocus import Explainer", ["forest.py:1", "treefocus.Explainer"]),
+        ("model/forest.py", "import treefocus", ["forest.py:1", "treefocus"]),
         ("search/focus.py", "from ..render import text", ["search/focus.py:1", "treefocus.render.text"]),
-        ("render/text.py", "from treefocus.search import base", ["render/text.py:1", "treefocus.search.base"]),
-        ("targets.py", "from treefocus.distances import x", ["targets.py:1", "treefocus.distances.x"]),
+        ("app/jobs.py", "from treefocus.scale import files", ["app/jobs.py:1", "treefocus.scale.files"]),
+        (
+            "model/grid.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from treefocus.problem.problem import Problem",
+            ["grid.py:3", "treefocus.problem.problem.Problem"],
+        ),
+        ("loans/__init__.py", "from treefocus.explainer import x", ["loans/__init__.py:1", "treefocus.explainer.x"]),
         ("helpers.py", "", ["helpers.py", "no layer"]),
         ("helpers/__init__.py", "", ["helpers/__init__.py", "no layer"]),
     ],
 )
 def test_an_upward_import_is_found(tmp_path: Path, path: str, code: str, names: list[str]) -> None:
-    found = violations(a_package(tmp_path, path, code))
+    found = violations(a_package(tmp_path, {path: code}))
     assert len(found) == 1
     assert all(name in found[0] for name in names), found
 
@@ -159,22 +187,41 @@ def test_an_upward_import_is_found(tmp_path: Path, path: str, code: str, names: 
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("search/focus.py", "from treefocus.problem import Problem\nfrom . import base\nimport numpy.linalg"),
+        ("search/focus.py", "from treefocus.problem.problem import Problem\nfrom . import base\nimport numpy.linalg"),
         ("search/focus.py", "from treefocus.search.base import Run"),
-        ("grid.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from treefocus.problem import Problem"),
         ("cli.py", "from treefocus import __version__\nfrom treefocus.loans import rows"),
         ("__init__.py", "from treefocus.cli import main"),
-        ("loans.py", "from treefocus.explainer import Explainer"),
+        ("loans/__init__.py", "from treefocus.loans.schema import SCHEMA"),
     ],
 )
 def test_a_downward_import_is_fine(tmp_path: Path, path: str, code: str) -> None:
-    assert violations(a_package(tmp_path, path, code)) == []
+    assert violations(a_package(tmp_path, {path: code})) == []
 
 
-def a_package(folder: Path, path: str, code: str) -> Path:
+def test_a_circle_is_found(tmp_path: Path) -> None:
+    package = a_package(
+        tmp_path,
+        {
+            "model/forest.py": "from treefocus.model import grid",
+            "model/grid.py": "def f():\n    from treefocus.model.leaf import x",
+            "model/leaf.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .forest import Forest",
+            "model/tree.py": "from treefocus.model.grid import x",
+        },
+    )
+    assert circles(package) == ["treefocus.model.forest and treefocus.model.grid and treefocus.model.leaf"]
+
+
+def test_a_second_class_of_a_name_is_found(tmp_path: Path) -> None:
+    code = "class Table: ...\nclass Job: ..."
+    package = a_package(tmp_path, {"tables/table.py": code, "app/answers.py": code})
+    assert doubles(package) == ["Table is a class in app.answers and tables.table"]
+
+
+def a_package(folder: Path, codes: dict[str, str]) -> Path:
     package = folder / "treefocus"
-    (package / path).parent.mkdir(parents=True)
-    (package / path).write_text(code)
+    for path, code in codes.items():
+        (package / path).parent.mkdir(parents=True, exist_ok=True)
+        (package / path).write_text(code)
     return package
 
 
@@ -196,6 +243,24 @@ def test_no_module_imports_a_deep_learning_framework() -> None:
         if module.split(".")[0] in FRAMEWORKS
     ]
     assert not found, report(found)
+
+
+def test_no_test_imports_from_another_one() -> None:
+    tests = {path.stem for path in TESTS.rglob("test_*.py")}
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: imports {module}"
+        for path in sources(TESTS)
+        for line, module in imports(path, TESTS)
+        if tests & set(module.split("."))
+    ]
+    assert not found, report(found)
+
+
+def test_every_room_has_its_tests() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    homes = {path.name for path in TESTS.iterdir() if path.is_dir() and any(path.glob("test_*.py"))}
+    assert homes - rooms <= {"truth"}  # the judge of what is claimed
+    assert rooms - homes <= {"commands", "loans"}  # tested at the top, by what users type
 
 
 def test_every_module_opens_with_a_docstring() -> None:
