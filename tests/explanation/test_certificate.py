@@ -29,7 +29,8 @@ from treefocus import (
     verify,
 )
 from treefocus.cli import app
-from treefocus.explanation.certificate import certify, fingerprint
+from treefocus.explanation.certificate import certify
+from treefocus.model.fingerprint import fingerprint
 from treefocus.search.base import Status
 
 ROWS, LABELS = load_breast_cancer(return_X_y=True)

@@ -19,7 +19,7 @@ from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import predictions
 from treefocus.explanation.batch import Explanations
-from treefocus.explanation.certificate import fingerprint
+from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Floats
 from treefocus.model.grid import readable
 from treefocus.problem.targets import one_a_row, put

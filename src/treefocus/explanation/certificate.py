@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from treefocus import kernels
 from treefocus.errors import InvalidInput, reject
 from treefocus.kernels.inputs import Batch, Choices, Lists, Metric
 from treefocus.kernels.rules import ImpliesRule, LinearRule, Rules
+from treefocus.model.fingerprint import digest_of_trees, fingerprint
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.variants import variant
 from treefocus.problem.compile import with_cuts
@@ -173,36 +173,6 @@ def _worded(certificate: dict[str, Any], forest: Forest) -> Forest:
         raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
 
 
-def fingerprint(forest: Forest) -> str:
-    """SHA-256 of all that decides a forest's predictions, and of what it reads and shows."""
-    digest = _digest_of_trees(forest)
-    rest = (forest.cut_high, forest.favoured, forest.link, forest.takes_missing)
-    digest.update(repr(rest).encode())
-    for array in (forest.reads, forest.refuses_missing):
-        digest.update(repr(None if array is None else array.tolist()).encode())
-    return digest.hexdigest()
-
-
-def _digest_of_trees(forest: Forest) -> hashlib._Hash:
-    """The running SHA-256 of trees, scores and classes."""
-    digest = hashlib.sha256()
-    arrays: Sequence[Any] = (
-        forest.feature, forest.threshold, forest.left, forest.right, forest.default_left, forest.tree_start,
-        forest.leaf_value, forest.base_score,
-    )  # fmt: skip
-    for array in arrays:
-        digest.update(str((array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    rest = (
-        forest.classes.tolist(), forest.n_features, forest.divisor, forest.decision, forest.cut,
-        forest.input_dtype, forest.score_dtype,
-    )  # fmt: skip
-    digest.update(repr(rest).encode())
-    if forest.categories is not None:
-        digest.update(json.dumps(forest.categories.to_record(), default=str).encode())
-    return digest
-
-
 @dataclass(frozen=True, eq=False)
 class _Claim:
     """What a certificate says of its answer."""
@@ -235,7 +205,7 @@ class _Claim:
 def _check_forest(certificate: dict[str, Any], forest: Forest) -> Check:
     said = certificate.get("forest")
     if certificate["format"] == _EARLIER:
-        return Check("it speaks of a model with these trees and scores", said == _digest_of_trees(forest).hexdigest())
+        return Check("it speaks of a model with these trees and scores", said == digest_of_trees(forest).hexdigest())
     return Check("it speaks of this model", said == fingerprint(forest))
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from treefocus.explainer import Explainer
+from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Forest
 
 
-def fingerprint(value: Any) -> str:
+def digest_of(value: Any) -> str:
     """SHA-256 over the parts of a value: arrays by their bytes, records by their fields, the rest by its repr."""
     digest = hashlib.sha256()
     for part in _parts(value):
@@ -26,7 +27,7 @@ def fingerprint(value: Any) -> str:
 def explainer_fingerprints(explainer: Explainer) -> dict[str, str]:
     """Of the model, and of everything else that the explainer was made with."""
     others = {name: value for name, value in explainer.__getstate__().items() if not isinstance(value, Forest)}
-    return {"model": fingerprint(explainer.forest), "question": fingerprint(others)}
+    return {"model": fingerprint(explainer.forest), "question": digest_of(others)}
 
 
 def _parts(value: Any) -> Iterator[bytes]:
