@@ -51,9 +51,10 @@ def test_next_above_skips_nothing_but_denormals(input_dtype: InputDtype, number:
     tiny = np.finfo(input_dtype).tiny
     assert holds(above, input_dtype)
     assert above > value
-    assert above == 0 or abs(above) >= tiny
+    is_tiny = 0 < abs(value[0]) < tiny  # a threshold among denormals: the library reads them
+    assert is_tiny or above == 0 or abs(above) >= tiny
     before = neighbour(above, -np.inf, input_dtype)
-    assert before <= value or abs(before) < tiny
+    assert before <= value or (not is_tiny and abs(before) < tiny)
 
 
 @pytest.mark.parametrize("input_dtype", DTYPES)
