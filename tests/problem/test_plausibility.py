@@ -10,7 +10,17 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.neighbors import LocalOutlierFactor as Reference
 
 from support.questions import stump
-from treefocus import Explainer, InvalidInput, IsolationScore, LocalOutlierFactor, Status, explain
+from treefocus import (
+    Explainer,
+    Feature,
+    InvalidInput,
+    IsolationScore,
+    LocalOutlierFactor,
+    Range,
+    Schema,
+    Status,
+    explain,
+)
 from treefocus.model.forest import Floats
 from treefocus.problem.plausibility import Measure, likeness_of, neighbours_of
 
@@ -140,3 +150,20 @@ def test_it_needs_data() -> None:
         Explainer(stump(), np.eye(2), plausibility=1.5)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="Plausibility needs data="):
         _ = Explainer(stump(), scale=None).explain(np.zeros((1, 2)))[0].plausibility
+
+
+def test_what_is_pulled_back_stays_a_value_of_its_column() -> None:
+    schema = Schema((Feature("a", values=(0.1, 0.48, 1.0, 2.7, 5.0)), Feature("b")))
+    data = np.array([[a, b] for a in (0.1, 0.48, 1.0, 2.7, 5.0) for b in np.linspace(-2.0, 2.0, 9)])
+    forest = stump(0.4, feature=[1, -1, -1])
+    explainer = Explainer(
+        forest, data, schema=schema, distance="manhattan", plausibility=LocalOutlierFactor(limit=5.0),
+        constraints=[Range("a", 0.0, 1.0, relative=True)],
+    )  # fmt: skip
+    row = np.array([[-4.8, -1.0]])  # no listed value lies between it and the end of its range, 0
+    found = explainer.explain(row)
+    assert not found.has_answer[0] or found.points[0, 0] == -4.8
+    problem = found.problem
+    assert problem is not None
+    assert not problem.obeys(np.array([[-2.4, 1.0]]))[0]
+    assert problem.obeys(np.array([[-4.8, 1.0]]))[0]

@@ -198,8 +198,10 @@ class Batch:
     def is_on_grain(self, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether every changed value is one that its column can hold."""
         fits = (self.snapped(points) == points) | np.isnan(points)
-        for column in np.flatnonzero(self.lists.is_strict).tolist():
-            fits[:, column] &= np.isin(points[:, column], self.lists.of(column)) | np.isnan(points[:, column])
+        for column in np.flatnonzero((self.grain == LISTED) | self.lists.is_strict).tolist():
+            own = points[:, column]
+            is_kept = (own == self.rows[:, column]) & (not self.lists.is_strict[column])
+            fits[:, column] &= np.isin(own, self.lists.of(column)) | np.isnan(own) | is_kept
         return np.asarray(fits.all(axis=1))
 
     def changes(self, points: Floats) -> Floats:
