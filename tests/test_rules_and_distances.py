@@ -321,3 +321,13 @@ def test_what_cannot_be_decided_is_said_with_its_reason() -> None:
     undecided = [one for one in found if one.status in (Status.BOUNDED, Status.NOT_FOUND)]
     assert undecided
     assert all("cannot decide" in one.reason for one in undecided)
+
+
+@pytest.mark.parametrize("distance", DISTANCES[:-1])
+@pytest.mark.parametrize("rules", [[], [Linear({0: 1, 1: 1}, at_most=7)], [AtMost(2)]], ids=["free", "sum", "at most"])
+def test_whole_numbers_without_an_end_come_to_an_end(rules: list[Constraint], distance: str) -> None:
+    X, model = table(3)
+    explainer = Explainer(model, scale=None, distance=distance, constraints=rules)
+    found = explainer.explain((X[2:6] * 1_000_000).astype(int), strategy=Exact(node_limit=20_000))
+    assert all(status is not Status.FOUND for status in found.status)
+    assert (found.lower_bound <= np.where(np.isnan(found.distance), np.inf, found.distance)).all()

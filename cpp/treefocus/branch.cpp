@@ -29,9 +29,19 @@ Cut Brancher::mend() {
                 at_.rules->broken(at_.trail.box(), at_.cost.codes.data(), at_.point().data());
             cut && can_split(*cut))
             return *cut;
-    if (const auto cut = at_.cost.round_cut(at_.trail.box(), false); cut && can_split(*cut))
-        return *cut;
-    return {};
+    return round(false);
+}
+
+// A split by value beside a point that was rounded. Such splits could go on for ever, or deeper
+// than the stack, among numbers without an end: only where the limit keeps them from it, and no
+// more than so many inside each other.
+Cut Brancher::round(bool anywhere) {
+    const Box& box = at_.trail.box();
+    const auto cut = at_.cost.round_cut(box, anywhere);
+    if (!cut || at_.trail.n_value_steps() > kMostValueSteps || !can_split(*cut)) return {};
+    const Ends hull = at_.choices.hull(cut->feature, box);
+    const bool is_finite = std::isfinite(hull.low) && std::isfinite(hull.high);
+    return is_finite || (at_.limit < kInfinity && at_.cost.is_growing()) ? *cut : Cut{};
 }
 
 void Brancher::weigh_thresholds(const Running& one, std::int32_t f) {
@@ -103,8 +113,7 @@ Cut Brancher::any_cut() {
         if (code < box.high[f]) return {f, code + 1, true};
         if (code > box.low[f]) return {f, code - 1, false};
     }
-    if (at_.is_wanted())
-        if (const auto cut = at_.cost.round_cut(box, true); cut && can_split(*cut)) return *cut;
+    if (at_.is_wanted()) return round(true);
     return {};
 }
 
@@ -129,10 +138,6 @@ bool Brancher::can_split_values(const Cut& cut) const {
     if (cut.by == By::stay)
         return at_.choices.can_stay(cut.feature, box) && !box.moves[cut.feature];
     const Ends hull = at_.choices.hull(cut.feature, box);
-    // Among numbers without an end, and with no answer that would limit what they cost, splits
-    // could go on for ever.
-    const bool is_finite = std::isfinite(hull.low) && std::isfinite(hull.high);
-    if (at_.limit == kInfinity && at_.cost.is_rounding() && !is_finite) return false;
     return cut.is_up ? hull.high >= cut.value && hull.low < cut.value
                      : hull.low <= cut.value && hull.high > cut.value;
 }

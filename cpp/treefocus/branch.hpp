@@ -30,7 +30,8 @@ private:
         std::int32_t code;
         double gain;
     };
-    Cut mend();     // where the closest point would do, but for a rule or for rounding
+    Cut mend();  // where the closest point would do, but for a rule or for rounding
+    Cut round(bool anywhere);
     Cut any_cut();  // scores within rounding of each other leave no better guide
 
     // The cuts of a feature, the farthest first on either side, so that a running sum is the gain
@@ -44,6 +45,7 @@ private:
     void take_values(const Cut& cut, bool is_far);
     bool is_far_cell(const Cut& cut, std::int32_t code) const;
 
+    static constexpr std::size_t kMostValueSteps = 2000;
     static constexpr std::size_t kLongestTrail = 10'000'000;
     static constexpr double kLeastStep =
         1e-3;  // of the limit: a step that costs less counts as this

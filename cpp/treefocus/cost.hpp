@@ -30,6 +30,7 @@ public:
     // Costs that round their closest point to values that the columns can hold: a split by value
     // beside it, where it was rounded, or anywhere; nothing if no such split is left.
     virtual bool is_rounding() const { return false; }
+    virtual bool is_growing() const { return true; }  // without end as any feature moves away
     virtual std::optional<Cut> round_cut(const Box&, bool /*anywhere*/) const {
         return std::nullopt;
     }
@@ -191,6 +192,7 @@ private:
     bool is_still(std::int32_t f) const {
         return choices_->home[f] == kMissing || choices_->forest.has_sets[f];
     }
+    bool is_growing() const override { return !is_cosine(); }
     bool is_root() const { return distance_.metric == Metric::mahalanobis; }
     bool is_cosine() const { return distance_.metric == Metric::cosine; }
     void solve_quadratic();

@@ -36,6 +36,7 @@ public:
 
     // How many changes there are; undo takes back all after so many.
     std::size_t length() const { return steps_.size(); }
+    std::size_t n_value_steps() const { return values_.size(); }
     void undo(std::size_t length);
 
     // The features that have changed since somebody last looked.
