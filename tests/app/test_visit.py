@@ -17,20 +17,26 @@ from typer.testing import CliRunner
 from support.servers import command
 from treefocus import (
     AtMost,
+    Condition,
     Decreasing,
     Feature,
     Fixed,
+    Implies,
     Increasing,
     Interval,
     InvalidInput,
     IsolationScore,
+    Linear,
+    OneOf,
     Probability,
     Range,
     Schema,
     Score,
+    Together,
     loans,
 )
 from treefocus.adapters import translate
+from treefocus.app.card import card
 from treefocus.app.demo import demo_service
 from treefocus.app.messages import ExplainBody
 from treefocus.app.question import ExplainOptions
@@ -40,6 +46,8 @@ from treefocus.app.service import Service
 from treefocus.app.visit import DOWN, FIXED, FREE, UP, Visit, checked_seconds
 from treefocus.app.wish import Wish
 from treefocus.cli import app
+from treefocus.constraints.kinds import Constraint
+from treefocus.constraints.text import as_constraints
 from treefocus.tables.files import write_columns
 from treefocus.tables.labels import Coding
 from treefocus.tables.table import as_table
@@ -105,15 +113,34 @@ def test_rules_become_constraints(service: Service) -> None:
         visit.question()
 
 
-def test_other_constraints_are_kept_as_words(service: Service) -> None:
-    limited = replace(service.asked, constraints=(AtMost(2), Range("income", -0.1, 0.1, relative=True)))
+OTHERS = [
+    (AtMost(2), Range("income", -0.1, 0.1, relative=True)),
+    (Range("income", -0.1, 0.25, relative=True), Range("savings", high=0.07, relative=True)),
+    (Linear({"income": 2.0}, at_most=9e4), Linear({"loan_amount": 1.0, 2: -1.5}), AtMost(1, 2, "savings")),
+    (Together(2, 3), OneOf(2, [20_000, 2**60 + 1]), Implies(Condition(0, 30.0, 30.0), Condition("income"))),
+]
+
+
+@pytest.mark.parametrize("constraints", OTHERS)
+def test_other_constraints_are_kept_as_words(service: Service, constraints: tuple[Constraint, ...]) -> None:
+    limited = replace(service.asked, constraints=constraints)
     other = copy(service)
     other.asked = limited
     visit = Visit.begin(other)
     assert visit.question().constraints == limited.constraints
+    assert as_constraints(card(other)["constraints"]) == limited.constraints
     visit.more += "income <=\n"
     with pytest.raises(InvalidInput):
         visit.question()
+
+
+def test_two_constraints_on_one_column_both_hold(service: Service) -> None:
+    both = (Range("income", low=10.0), Range("income", high=90_000.0), Fixed("savings"), Increasing("savings", "age"))
+    other = copy(service)
+    other.asked = replace(service.asked, constraints=both)
+    visit = Visit.begin(other)
+    assert set(visit.question().constraints) == set(both)
+    assert visit.more == "income <= 90000\nsavings and age increasing\n"
 
 
 def test_another_row_makes_the_answers_old(service: Service) -> None:

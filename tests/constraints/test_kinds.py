@@ -203,3 +203,12 @@ def test_constraints_compare_by_value_and_show_themselves() -> None:
     assert len({Fixed("age"), Fixed("age"), Increasing("age"), Fixed("income")}) == 3
     assert repr(Fixed("age", 2)) == "Fixed('age', 2)"
     assert Range("age", 1, 2) == Range("age", 1, 2)
+
+
+def test_a_share_without_an_end_is_no_limit_for_a_row_at_zero() -> None:
+    forest, rows = stump(39.5, feature_names=("age", "income")), np.zeros((1, 2))
+    data = np.array([[0.0, 0.0], [60.0, 100.0]])
+    upward, share = Range("income", low=-0.1, relative=True), Range("age", low=-0.1, relative=True)
+    found = Explainer(forest, data, constraints=[upward, share]).explain(rows, target="yes")
+    assert found.status[0] is Status.OPTIMAL
+    assert found.points[0, 0] > 39.5

@@ -8,7 +8,6 @@ from pydantic import BaseModel
 
 from treefocus.app.options import measure_body, target_body
 from treefocus.app.service import Service
-from treefocus.constraints.words import written
 from treefocus.explanation.json import number
 from treefocus.problem.distances import NAMED as DISTANCES
 from treefocus.search import NAMED as STRATEGIES
@@ -28,7 +27,7 @@ def card(service: Service) -> dict[str, Any]:
         "nodes": len(forest.feature),
         "leaves": int((forest.feature < 0).sum()),
         "takes_missing": forest.takes_missing,
-        "constraints": [written(constraint) for constraint in service.asked.constraints],
+        "constraints": [constraint.to_text() for constraint in service.asked.constraints],
         "distances": list(DISTANCES),
         "strategies": list(STRATEGIES),
         "defaults": _defaults(service),

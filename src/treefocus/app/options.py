@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, FiniteFloat, Tag
 
 from treefocus.constraints.kinds import Constraint, Decreasing, Fixed, Increasing, Range
-from treefocus.constraints.words import written
 from treefocus.problem import targets
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
 
@@ -68,7 +67,7 @@ def constraint_body(constraint: Constraint) -> str | OnColumns | InRange:
     for name, kind in _ON_COLUMNS.items():
         if isinstance(constraint, kind):
             return OnColumns.model_validate({"kind": name, "columns": list(constraint.columns)})
-    return written(constraint)
+    return constraint.to_text()
 
 
 # --- targets

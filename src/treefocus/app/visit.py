@@ -12,8 +12,7 @@ from treefocus.app.question import ExplainOptions
 from treefocus.app.service import Service
 from treefocus.app.wish import Wish
 from treefocus.constraints.kinds import Constraint, Decreasing, Fixed, Increasing, Range
-from treefocus.constraints.text import as_constraints
-from treefocus.constraints.words import written
+from treefocus.constraints.text import as_constraints, lines_of
 from treefocus.errors import reject
 from treefocus.explanation.batch import Explanation, Explanations
 from treefocus.model.forest import Floats
@@ -75,19 +74,22 @@ class Visit:
         return visit
 
     def take(self, constraint: Constraint) -> None:
-        """Make a constraint of the server's one of the visitor's rules."""
+        """Make a constraint of the server's one of the visitor's rules, or a line of words where these have one."""
         index = self.service.schema.index
         if isinstance(constraint, Range) and not constraint.relative:
             rule = self.rules[index(constraint.column)]
-            rule.low = constraint.low if np.isfinite(constraint.low) else None
-            rule.high = constraint.high if np.isfinite(constraint.high) else None
-            return
+            if rule.low is None and rule.high is None:
+                rule.low = constraint.low if np.isfinite(constraint.low) else None
+                rule.high = constraint.high if np.isfinite(constraint.high) else None
+                return
         for moves, kind in _KINDS.items():
             if isinstance(constraint, kind):
-                for column in constraint.columns:
-                    self.rules[index(column)].moves = moves
-                return
-        self.more += f"{written(constraint)}\n"
+                rules = [self.rules[index(column)] for column in constraint.columns]
+                if all(rule.moves in (FREE, moves) for rule in rules):
+                    for rule in rules:
+                        rule.moves = moves
+                    return
+        self.more += f"{constraint.to_text()}\n"
 
     def pick(self, i: int) -> None:
         """Ask about a row of the server's."""
@@ -115,7 +117,7 @@ class Visit:
             if rule.low is not None or rule.high is not None:
                 low, high = -math.inf if rule.low is None else rule.low, math.inf if rule.high is None else rule.high
                 constraints.append(Range(name, low, high))
-        constraints += as_constraints([line for line in self.more.splitlines() if line.strip()])
+        constraints += as_constraints(lines_of(self.more))
         return replace(
             self.service.asked, constraints=tuple(constraints), target=self.wish.to_target(), distance=self.distance,
             time_limit=self.time_limit, n=self.n_ways, weights=self._own_weights(),

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from treefocus.constraints import words
 from treefocus.errors import InvalidInput, reject
 from treefocus.kernels import rules
 from treefocus.model.categories import Labels
@@ -140,9 +141,15 @@ class Constraint:
         """Write the constraint into the draft."""
         raise NotImplementedError
 
+    def to_text(self) -> str:
+        """The constraint as a line of text, which can be read again; of a kind without words, as Python shows it."""
+        return repr(self)
+
 
 class _OfColumns(Constraint):
     """A constraint on each of the named columns."""
+
+    words: ClassVar[str]  # that stand after the columns in a line of text
 
     def __init__(self, *columns: str | int) -> None:
         if not columns:
@@ -151,6 +158,9 @@ class _OfColumns(Constraint):
             if not isinstance(column, str | Integral):
                 reject(f"{type(self).__name__}(...)", "given names or numbers of columns", repr(column))
         self.columns = columns
+
+    def to_text(self) -> str:
+        return f"{words.listed(self.columns)} {self.words}"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.columns))})"
@@ -165,6 +175,8 @@ class _OfColumns(Constraint):
 class Fixed(_OfColumns):
     """These columns keep their values: `Fixed("age", "sex")`."""
 
+    words = "fixed"
+
     def apply(self, draft: Draft) -> None:  # noqa: D102
         for j in draft.columns(self.columns):
             draft.low[:, j] = np.maximum(draft.low[:, j], draft.rows[:, j])
@@ -178,6 +190,8 @@ class Increasing(_OfColumns):
     The order is the schema's, else that of an ordered dtype, never the alphabet's. A missing value stays missing.
     """
 
+    words = "increasing"
+
     def apply(self, draft: Draft) -> None:  # noqa: D102
         for j in draft.columns(self.columns):
             draft.only_towards(j, 1, f"Increasing({draft.schema.names[j]!r})")
@@ -189,6 +203,8 @@ class Decreasing(_OfColumns):
     The order is the schema's, else that of an ordered dtype, never the alphabet's. A missing value stays missing.
     """
 
+    words = "decreasing"
+
     def apply(self, draft: Draft) -> None:  # noqa: D102
         for j in draft.columns(self.columns):
             draft.only_towards(j, -1, f"Decreasing({draft.schema.names[j]!r})")
@@ -197,12 +213,16 @@ class Decreasing(_OfColumns):
 class MayBeMissing(_OfColumns):
     """These columns may become missing, where the model takes that: `MayBeMissing("phone")`; not one that is fixed."""
 
+    words = "may be missing"
+
     def apply(self, draft: Draft) -> None:  # noqa: D102
         draft.may_be_missing[draft.columns(self.columns)] = True
 
 
 class Together(_OfColumns):
     """These columns change all or not at all: `Together("latitude", "longitude")`."""
+
+    words = "together"
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
         draft.rules.append(rules.TogetherRule(np.array(draft.columns(self.columns), np.int32)))
@@ -233,9 +253,14 @@ class Range(Constraint):
         low, high = np.full(len(draft.rows), float(self.low)), np.full(len(draft.rows), float(self.high))
         if self.relative:
             own = draft.rows[:, j]
-            low, high = own + low * np.abs(own), own + high * np.abs(own)
+            low, high = (
+                own + (share if np.isinf(share) else share * np.abs(own)) for share in map(float, (self.low, self.high))
+            )  # an infinite share is no limit, of 0 neither
         draft.low[:, j] = np.maximum(draft.low[:, j], low)
         draft.high[:, j] = np.minimum(draft.high[:, j], high)
+
+    def to_text(self) -> str:  # noqa: D102
+        return (words.relative if self.relative else words.between)(self.column, self.low, self.high)
 
 
 @dataclass(frozen=True, init=False)
@@ -267,6 +292,9 @@ class OneOf(Constraint):
         values = np.unique(np.array(self.values, np.float64))
         draft.listed[j] = np.intersect1d(values, draft.listed.get(j, values))
 
+    def to_text(self) -> str:  # noqa: D102
+        return words.among(self.column, self.values)
+
 
 @dataclass(frozen=True, init=False)
 class AtMost(Constraint):
@@ -284,6 +312,10 @@ class AtMost(Constraint):
     def apply(self, draft: Draft) -> None:  # noqa: D102
         columns = draft.columns(self.columns) if self.columns else range(len(draft.schema))
         draft.rules.append(rules.AtMostRule(np.array(columns, np.int32), self.n))
+
+    def to_text(self) -> str:  # noqa: D102
+        changes = "change" if self.n == 1 else "changes"
+        return f"at most {self.n} {changes}" + (f" of {words.listed(self.columns)}" if self.columns else "")
 
 
 @dataclass(frozen=True, init=False)
@@ -309,6 +341,9 @@ class Linear(Constraint):
         columns = [draft.number(draft.schema.index(name), "Linear") for name in self.coefficients]
         coefficient = np.array(list(self.coefficients.values()), np.float64)
         draft.rules.append(rules.LinearRule(np.array(columns, np.int32), coefficient, self.at_most))
+
+    def to_text(self) -> str:  # noqa: D102
+        return f"{words.total(self.coefficients)} <= {words.number(self.at_most)}"
 
 
 @dataclass(frozen=True)
@@ -339,6 +374,12 @@ class Condition:
             reject(what, "a range, or one number, of a column of numbers", repr(self.values))
         return rules.Cells(j, float(self.values[0]), float(self.values[0]))
 
+    def to_text(self) -> str:
+        """The condition as it stands in a line of text."""
+        if self.values is not None:
+            return words.among(self.column, self.values)
+        return words.between(self.column, self.low, self.high)
+
 
 @dataclass(frozen=True)
 class Implies(Constraint):
@@ -357,6 +398,9 @@ class Implies(Constraint):
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
         draft.rules.append(rules.ImpliesRule(self.cause.cells(draft), self.effect.cells(draft)))
+
+    def to_text(self) -> str:  # noqa: D102
+        return f"if {self.cause.to_text()} then {self.effect.to_text()}"
 
 
 def _shown(labels: tuple[Any, ...]) -> str:

@@ -3,13 +3,16 @@
     COLUMNS fixed | increasing | decreasing | together | may be missing
     COLUMN in {VALUE, VALUE, ...}            COLUMN == VALUE
     COLUMN within 10%                        of the row's own value, up or down
+    COLUMN from -10% to 20%                  of the row's own value, other shares each way
     SUM <= SUM, SUM >= SUM, SUM <= SUM <= SUM, SUM == SUM
     at most N changes [of COLUMNS]
     if CONDITION then CONDITION              CONDITION implies CONDITION
 
-COLUMNS are names with commas or "and" between them. A SUM adds and subtracts numbers, columns and multiples of columns.
+COLUMNS are names with commas or "and" between them; "column 3" is the one with that number, from 0. A SUM adds and
+subtracts numbers, columns and multiples of columns; one in parentheses is a `Linear` even if it has one column only.
 A CONDITION is a comparison of one column with numbers, "COLUMN in {...}" or "COLUMN == VALUE"; a word after == is a
-value, not a column. A name or value that is no plain word stands in quotes. Keywords are read in any case.
+value, not a column. A name or value that is no plain word stands in quotes; a quote inside is doubled. A number
+may be ∞. Keywords are read in any case. What a constraint's own `to_text` writes can be read.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from treefocus.constraints.kinds import (
@@ -34,20 +38,22 @@ from treefocus.constraints.kinds import (
     Range,
     Together,
 )
-from treefocus.constraints.words import KEYWORDS
+from treefocus.constraints.words import BY_NUMBER, INFINITE, KEYWORDS
 from treefocus.errors import InvalidInput, reject
 
+_QUOTED = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`)"""
 _TOKEN = re.compile(
-    r"""(?P<space>\s+)
-      | (?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
-      | (?P<quoted>"[^"]*"|'[^']*'|`[^`]*`)
+    rf"""(?P<space>\s+)
+      | (?P<number>∞|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+      | (?P<quoted>{_QUOTED})
       | (?P<word>[^\W\d][\w.]*)
-      | (?P<sign><=|>=|==|=|<|>|≤|≥|[{}(),*+\-%])
+      | (?P<sign><=|>=|==|=|<|>|≤|≥|[{{}}(),*+\-%])
       | (?P<wrong>.)""",
     re.VERBOSE,
 )
+_LINE = re.compile(rf"(?:{_QUOTED}|[^\r\n])+")
 _COMPARISONS = {"<=": "<=", "≤": "<=", ">=": ">=", "≥": ">=", "<": "<", ">": ">", "==": "==", "=": "=="}
-_OF_COLUMNS = {"fixed": Fixed, "increasing": Increasing, "decreasing": Decreasing, "together": Together}
+_OF_COLUMNS = {kind.words: kind for kind in (Fixed, Increasing, Decreasing, Together, MayBeMissing)}
 
 
 @dataclass(frozen=True)
@@ -62,27 +68,40 @@ class _Token:
 
     @property
     def name(self) -> str:
-        return self.text[1:-1] if self.kind == "quoted" else self.text
+        quote = self.text[:1]
+        return self.text[1:-1].replace(2 * quote, quote) if self.kind == "quoted" else self.text
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a number of digits alone."""
+        return self.kind == "number" and self.text.isdecimal()
 
 
 @dataclass(frozen=True)
 class _Sum:
     """A sum of multiples of columns and a number."""
 
-    terms: dict[str, float]
+    terms: dict[str | int, float]
     constant: float
     start: int
+    is_linear: bool = False  # in parentheses: no range, even if it has one column only
 
     def minus(self, other: _Sum) -> _Sum:
         terms = dict(self.terms)
         for name, factor in other.terms.items():
             terms[name] = terms.get(name, 0.0) - factor
-        return _Sum({name: c for name, c in terms.items() if c != 0}, self.constant - other.constant, self.start)
+        terms = {name: c for name, c in terms.items() if c != 0}
+        return _Sum(terms, self.constant - other.constant, self.start, self.is_linear or other.is_linear)
 
 
 def read_constraints(text: str) -> tuple[Constraint, ...]:
     """The constraints that a line states: one, or two where it compares three sums."""
     return _Parser(text).statement()
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, each with a constraint; a line break in quotes is part of a name."""
+    return [line for line in _LINE.findall(text) if line.strip()]
 
 
 class _Parser:
@@ -129,11 +148,20 @@ class _Parser:
         self.at += 1
         return self.tokens[self.at - 1]
 
+    def takes_word(self, word: str) -> bool:
+        """Whether this comes next, a word that is no keyword; if so it is behind us."""
+        seen = self.next.kind == "word" and self.next.text.lower() == word
+        self.at += seen
+        return seen
+
     def demand(self, *words: str) -> None:
         if not self.takes(*words):
             self.fail(f"'{' '.join(words)}' was expected here")
 
-    def column(self) -> str:
+    def column(self) -> str | int:
+        if self.next.kind == "word" and self.next.text.lower() == BY_NUMBER and self.tokens[self.at + 1].is_whole:
+            self.take()
+            return int(self.take().text)
         if not self.next.is_name:
             hint = "; a name that is a keyword stands in quotes" if self.next.kind == "keyword" else ""
             self.fail(f"the name of a column was expected here{hint}")
@@ -162,14 +190,14 @@ class _Parser:
         return found
 
     def _at_most(self) -> AtMost:
-        if self.next.kind != "number" or not self.next.text.isdigit():
+        if not self.next.is_whole:
             self.fail("a whole number was expected here")
         n = int(self.take().text)
         if not (self.takes("changes") or self.takes("change")):
             self.fail("'changes' was expected here")
         return AtMost(n, *(self._columns() if self.takes("of") else ()))
 
-    def _columns(self) -> list[str]:
+    def _columns(self) -> list[str | int]:
         found = [self.column()]
         while self.takes(",") or self.takes("and"):
             self.takes("and")
@@ -183,30 +211,46 @@ class _Parser:
             return ()
         columns = self._columns()
         is_helped = self.takes("is") or self.takes("are")
-        for word, kind in _OF_COLUMNS.items():
-            if self.takes(word):
+        for phrase, kind in _OF_COLUMNS.items():
+            if self.takes(*phrase.split()):
                 return (kind(*columns),)
-        if self.takes("may", "be", "missing"):
-            return (MayBeMissing(*columns),)
-        if len(columns) == 1 and (self.sees("in") or self.sees("within")):
-            return (self._within(columns[0]) if self.takes("within") else self._one_of(columns[0]),)
+        found = self._of_column(columns[0]) if len(columns) == 1 else None
+        if found is not None:
+            return (found,)
         if len(columns) > 1 or is_helped or self.next.kind in ("end", "word", "keyword"):
-            words = [*_OF_COLUMNS, "may be missing", *(("in {...}", "within", "a comparison") * (len(columns) == 1))]
+            words = [*_OF_COLUMNS, *(("in {...}", "within", "a comparison") * (len(columns) == 1))]
             self.fail(f"one of {', '.join(words)} was expected here")
         self.at = begin
         return ()
 
-    def _within(self, column: str) -> Range:
-        share = self._number()
+    def _of_column(self, column: str | int) -> Constraint | None:
+        """What is said of one column in words; nothing if it is a comparison."""
+        if self.sees("in"):
+            return OneOf(column, self._values())
+        if self.takes("within"):
+            share = self._share()
+            return Range(column, -share, share, relative=True)
+        if not self.takes_word("from"):
+            return None
+        low = self._share()
+        if not self.takes_word("to"):
+            self.fail("'to' was expected here")
+        start, high = self.next.start, self._share()
+        if low > high:
+            self.fail("the second share must not be below the first one", start)
+        return Range(column, low, high, relative=True)
+
+    def _share(self) -> float:
+        """A number of per cent, as the share that its digits say."""
+        number, digits = self._number(), self.tokens[self.at - 1].text.replace("_", "")
         self.demand("%")
-        return Range(column, -share / 100, share / 100, relative=True)
+        return number if math.isinf(number) else math.copysign(float(Decimal(digits) / 100), number)
 
-    def _one_of(self, column: str) -> OneOf:
+    def _values(self, may_be_empty: bool = False) -> list[Any]:
         self.demand("in")
-        return OneOf(column, self._values())
-
-    def _values(self) -> list[Any]:
         self.demand("{")
+        if may_be_empty and self.takes("}"):
+            return []
         found = [self._value()]
         while self.takes(","):
             found.append(self._value())
@@ -216,14 +260,17 @@ class _Parser:
     def _value(self) -> Any:
         if self.next.is_name or self.next.kind == "keyword":
             return self.take().name
-        number = self._number("a value or a number")
-        return int(number) if number == int(number) else number
+        number, last = self._number("a value or a number"), self.tokens[self.at - 1]
+        if last.is_whole:  # with all its digits
+            return -int(last.text) if number < 0 else int(last.text)
+        return int(number) if number.is_integer() else number
 
     def _number(self, what: str = "a number") -> float:
         sign = -1.0 if self.takes("-") else 1.0
         if self.next.kind != "number":
             self.fail(f"{what} was expected here")
-        return sign * float(self.take().text.replace("_", ""))
+        text = self.take().text
+        return sign * (math.inf if text == INFINITE else float(text.replace("_", "")))
 
     # ---- comparisons
 
@@ -278,7 +325,7 @@ class _Parser:
         whole = left.minus(right)  # of which the sum must be at most 0, or 0
         if not whole.terms:
             self.fail("a comparison needs a column", start)
-        if len(whole.terms) == 1:
+        if len(whole.terms) == 1 and not whole.is_linear:
             ((column, factor),) = whole.terms.items()
             return [_range(column, -whole.constant / factor, factor > 0, sign)]
         if sign == "<":
@@ -289,7 +336,9 @@ class _Parser:
         return found
 
     def _sum(self) -> _Sum:
-        start, terms, constant = self.next.start, dict[str, float](), 0.0
+        if self.sees("("):
+            return self._sum_in_parentheses()
+        start, terms, constant = self.next.start, dict[str | int, float](), 0.0
         sign = -1.0 if self.takes("-") else 1.0
         while True:
             factor, name = self._term()
@@ -304,26 +353,40 @@ class _Parser:
             else:
                 return _Sum(terms, constant, start)
 
-    def _term(self) -> tuple[float, str | None]:
+    def _sum_in_parentheses(self) -> _Sum:
+        self.demand("(")
+        found = self._sum()
+        self.demand(")")
+        return replace(found, is_linear=True)
+
+    def _term(self) -> tuple[float, str | int | None]:
         """A number, a column, or a number times a column, either way round."""
         if self.next.is_name:
-            name = self.take().name
-            return (self._number(), name) if self.takes("*") else (1.0, name)
+            column = self.column()
+            return (self._factor(self._number()), column) if self.takes("*") else (1.0, column)
         if self.next.kind == "keyword":
             self.column()
         if self.next.kind != "number" and not self.sees("-"):
             self.fail("a column or a number was expected here")
         number = self._number()
-        return (number, self.column()) if self.takes("*") else (number, None)
+        return (self._factor(number), self.column()) if self.takes("*") else (number, None)
+
+    def _factor(self, number: float) -> float:
+        """What a column may be multiplied by."""
+        if not math.isfinite(number):
+            self.fail("a column is multiplied by finite numbers only", self.tokens[self.at - 1].start)
+        return number
 
     # ---- conditions
 
     def _condition(self) -> Condition:
         start = self.next.start
-        if self.next.is_name and self.tokens[self.at + 1].text.lower() == "in":
+        begin = self.at
+        if self.next.is_name:
             column = self.column()
-            self.demand("in")
-            return Condition(column, values=tuple(self._values()))
+            if self.sees("in"):
+                return Condition(column, values=tuple(self._values(may_be_empty=True)))
+        self.at = begin
         found = self._comparison()
         if len(found) == 1 and isinstance(found[0], Range):
             return Condition(found[0].column, found[0].low, found[0].high)
@@ -332,7 +395,7 @@ class _Parser:
         self.fail("a condition is about one column", start)
 
 
-def _range(column: str, bound: float, is_upper: bool, sign: str) -> Range:
+def _range(column: str | int, bound: float, is_upper: bool, sign: str) -> Range:
     if sign == "==":
         return Range(column, bound, bound)
     if sign == "<":

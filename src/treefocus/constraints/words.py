@@ -1,87 +1,97 @@
-"""A constraint in the words in which it could have been written (`text` reads them)."""
+"""The words of constraints: names, values, numbers and lists as they are written (`text` reads them)."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Integral
 from typing import Any
-
-from treefocus.constraints.kinds import Constraint
 
 _PLAIN = re.compile(r"[^\W\d][\w.]*")
 KEYWORDS = {
     "fixed", "increasing", "decreasing", "together", "in", "within", "and", "at", "most", "if", "then", "implies",
     "may", "be", "missing", "is", "are", "of", "change", "changes",
 }  # fmt: skip
-_AFTER_COLUMNS = {
-    "Fixed": "fixed", "Increasing": "increasing", "Decreasing": "decreasing", "Together": "together",
-    "MayBeMissing": "may be missing",
-}  # fmt: skip
+INFINITE = "∞"
+BY_NUMBER = "column"  # before the number of a column that is not named
 
 
-def written(constraint: Constraint) -> str:
-    """The constraint as a line of text; one of a kind that has no words as Python would show it."""
-    kind = type(constraint).__name__
-    one: Any = constraint
-    if kind in _AFTER_COLUMNS:
-        return f"{_listed(one.columns)} {_AFTER_COLUMNS[kind]}"
-    if kind == "AtMost":
-        changes = "change" if one.n == 1 else "changes"
-        return f"at most {one.n} {changes}" + (f" of {_listed(one.columns)}" if one.columns else "")
-    if kind == "Implies":
-        return f"if {_compared(one.cause)} then {_compared(one.effect)}"
-    if kind in ("Range", "OneOf"):
-        return _compared(one)
-    if kind == "Linear":
-        return f"{_summed(one.coefficients)} <= {_number(one.at_most)}"
-    return repr(constraint)
+def named(column: Any) -> str:
+    """A column: its name, in quotes where that is no plain word, or "column 3"."""
+    if not isinstance(column, str):
+        return f"{BY_NUMBER} {int(column) if isinstance(column, Integral) else column}"
+    return str(column) if _PLAIN.fullmatch(column) and column.lower() not in KEYWORDS else _quoted(column)
 
 
-def _compared(one: Any) -> str:
-    """A range, a list of values, or a condition, which is one of both."""
-    column, values = _named(one.column), getattr(one, "values", None)
-    if values is not None:
-        return f"{column} in {{{', '.join(map(_value, values))}}}"
-    if getattr(one, "relative", False):
-        if one.low == -one.high:
-            return f"{column} within {_number(100 * one.high)}%"
-        return f"{column} from {_number(100 * one.low)}% to {_number(100 * one.high)}%"
-    if one.low == one.high:
-        return f"{column} == {_number(one.low)}"
-    low = "" if one.low == float("-inf") else f"{_number(one.low)} <= "
-    high = "" if one.high == float("inf") else f" <= {_number(one.high)}"
-    return f"{column} >= {_number(one.low)}" if low and not high else f"{low}{column}{high}"
-
-
-def _summed(coefficients: dict[Any, float]) -> str:
-    """Multiples of columns, with their signs."""
-    parts: list[str] = []
-    for name, factor in coefficients.items():
-        sign = ("-" if factor < 0 else "+") if parts else ("-" if factor < 0 else "")
-        size = "" if abs(factor) == 1 else f"{_number(abs(factor))} * "
-        parts.append(f"{sign} {size}{_named(name)}" if parts else f"{sign}{size}{_named(name)}")
-    return " ".join(parts)
-
-
-def _listed(names: Iterable[Any]) -> str:
-    *most, last = map(_named, names)
+def listed(columns: Iterable[Any]) -> str:
+    """Several columns, with commas and an "and" between them."""
+    *most, last = map(named, columns)
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _named(name: Any) -> str:
-    """A column's name, in quotes where it is no plain word."""
-    text = str(name) if isinstance(name, str) else f"column {name}"
-    is_plain = _PLAIN.fullmatch(text) and text.lower() not in KEYWORDS
-    return text if is_plain or not isinstance(name, str) else _quoted(text)
+def among(column: Any, values: Iterable[Any]) -> str:
+    """That a column is at one of these values."""
+    return f"{named(column)} in {{{', '.join(map(_value, values))}}}"
+
+
+def between(column: Any, low: float, high: float) -> str:
+    """That a column lies between two numbers, of which one or both may be infinite."""
+    if low == high:
+        return f"{named(column)} == {number(low)}"
+    if high == math.inf and low > -math.inf:
+        return f"{named(column)} >= {number(low)}"
+    above = "" if low == -math.inf else f"{number(low)} <= "
+    return f"{above}{named(column)} <= {number(high)}"
+
+
+def relative(column: Any, low: float, high: float) -> str:
+    """That a column lies between two shares of the row's own value, up or down."""
+    if low == -high:
+        return f"{named(column)} within {_percent(high)}"
+    return f"{named(column)} from {_percent(low)} to {_percent(high)}"
+
+
+def total(coefficients: Mapping[Any, float]) -> str:
+    """Multiples of columns, with their signs; of one column alone in parentheses, which make it a sum."""
+    text = ""
+    for column, factor in coefficients.items():
+        sign = "-" if factor < 0 else "+" if text else ""
+        size = "" if abs(factor) == 1 else f"{number(abs(factor))} * "
+        text += f" {sign} {size}{named(column)}" if text else f"{sign}{size}{named(column)}"
+    return text if len(coefficients) > 1 else f"({text})"
+
+
+def number(value: Any) -> str:
+    """A number with all its digits."""
+    if isinstance(value, Integral):
+        return str(int(value))
+    value = float(value)
+    if math.isinf(value):
+        return INFINITE if value > 0 else f"-{INFINITE}"
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)
 
 
 def _value(value: Any) -> str:
-    return _named(value) if isinstance(value, str) else _number(float(value))
+    if isinstance(value, str):
+        return named(value)
+    try:
+        return number(value)
+    except (TypeError, ValueError):  # no value that a column can have
+        return _quoted(str(value))
+
+
+def _percent(share: float) -> str:
+    """A share in per cent, with the digits that it has as a share."""
+    share = float(share)
+    if math.isinf(share):
+        return f"{number(share)}%"
+    percent = (Decimal(repr(share)) * 100).normalize()
+    return f"{percent:f}%" if 1e-6 < abs(percent) < 1e15 or not percent else f"{percent}%"
 
 
 def _quoted(text: str) -> str:
-    return next((f"{quote}{text}{quote}" for quote in "\"'`" if quote not in text), repr(text))
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+    """In the first kind of quotes that the text does not hold; if it holds all, these are doubled in it."""
+    quote = next((quote for quote in "\"'`" if quote not in text), '"')
+    return f"{quote}{text.replace(quote, 2 * quote)}{quote}"

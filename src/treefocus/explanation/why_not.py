@@ -8,7 +8,6 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from treefocus.constraints.kinds import Constraint
-from treefocus.constraints.words import written
 from treefocus.errors import InvalidInput
 from treefocus.model.forest import Floats
 from treefocus.problem.question import Question
@@ -67,7 +66,7 @@ class WhyNot(Generic[B]):
     @property
     def written(self) -> tuple[str, ...]:
         """The constraints as they could have been written."""
-        return tuple(map(written, self.constraints or ()))
+        return tuple(constraint.to_text() for constraint in self.constraints or ())
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class Price:
     @property
     def written(self) -> str:
         """The constraint as it could have been written."""
-        return written(self.constraint)
+        return self.constraint.to_text()
 
 
 def why_not(explanation: A, time_limit: float | None, n_jobs: int | None) -> WhyNot[A]:
