@@ -25,6 +25,7 @@ using Progress = std::optional<nb::object>;
 
 namespace {
 
+// Sizes are checked here, once; the core trusts its pointers.
 template <class Array>
 void expect(const Array& array, const char* name, std::initializer_list<std::size_t> shape) {
     std::size_t axis = 0;
@@ -43,6 +44,8 @@ std::vector<T> copied(const In<T, 1>& array) {
 
 // Runs a kernel without the GIL. A signal (Ctrl-C) or an exception in `progress` stops it; what is
 // done is kept, and the exception is raised afterwards. Returns how many rows are done.
+// The kernel polls from the calling thread, which takes the GIL for it: signals are only seen
+// there.
 template <class Kernel>
 std::int64_t run(const Progress& progress, const Kernel& kernel) {
     Control control;
@@ -89,6 +92,7 @@ struct HeldBatch {
         for (const auto& [array, name] : {std::pair{origin, "origin"}, {target, "target"}})
             expect(array, name, {n});
         expect(grain, "grain", {d});
+        // All cells of all features with sets, side by side in one row.
         std::size_t n_set_cells = 0;
         for (std::int32_t f = 0; f < forest.n_features; ++f)
             if (forest.has_sets[f]) n_set_cells += static_cast<std::size_t>(forest.n_codes(f));
@@ -108,6 +112,7 @@ struct HeldBatch {
     }
 };
 
+// These structs only point at the arrays; the caller's arguments keep those alive for the call.
 SoftForest make_soft(const Forest& forest, const In<double, 1>& threshold,
                      const In<double, 2>& value, int n_trees, double sigma, double tau,
                      bool use_softmax) {

@@ -1,3 +1,6 @@
+// Three tables, from the slowest to the fastest: the boxes of all leaves, once a forest
+// (LeafBoxes); what every cell costs, once a row (Choices::load); and the closest cell of a box,
+// millions of times a row (Choices::closest), which is why the tables are made monotone first.
 #include "treefocus/box.hpp"
 
 #include <algorithm>
@@ -6,6 +9,8 @@
 
 namespace treefocus {
 
+// A leaf has one side per feature on its path, so at most as many as the path is long. Counted
+// before anything is built: Plan decides with it whether the boxes fit into memory.
 double most_sides(const Forest& forest) {
     std::vector<std::int32_t> depth(forest.n_nodes(), 0);
     double sides = 0.0;
@@ -16,9 +21,12 @@ double most_sides(const Forest& forest) {
     return sides;
 }
 
+// Every tree is walked once with the sides of the present path at hand. A turn at a node narrows
+// one side, or adds it, and keeps what was there before, so that the way back is a copy. Equal sets
+// of a feature get one number: there are far fewer of them than leaves that ask for them.
 LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
-    std::map<std::pair<std::int32_t, std::vector<std::uint64_t>>, std::int32_t>
-        known;  // sets by feature and words
+    // Sets by feature and words.
+    std::map<std::pair<std::int32_t, std::vector<std::uint64_t>>, std::int32_t> known;
     const auto set_side = [&](std::int32_t f, const std::vector<std::uint64_t>& cells) {
         const auto [found, is_new] = known.try_emplace({f, cells}, n_sets());
         if (is_new) sets.insert(sets.end(), cells.begin(), cells.end());
@@ -30,6 +38,8 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
             cells[c / 64] |= std::uint64_t{1} << (c % 64);
         return cells;
     };
+    // What a turn leaves of a side: a range ends at the node's split, a set keeps what is in the
+    // node's set, or outside it.
     const auto narrowed = [&](const Side* side, std::int32_t node, bool is_left) {
         const std::int32_t f = forest.feature[node];
         if (forest.set_of_node[node] < 0) {
@@ -89,6 +99,8 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
     number_slots(forest);
 }
 
+// Trees come in order, so a feature's newest slot is this tree's, or this tree has none yet. Slots
+// are numbered within their feature until all features are counted, then moved to their place.
 void LeafBoxes::number_slots(const Forest& forest) {
     std::vector<std::vector<std::int32_t>> trees(forest.n_features);
     slot.reserve(side.size());
@@ -118,11 +130,14 @@ void Norms::finish() {
     has_linf = any(linf);
 }
 
+// Where there is an l2 part the additive cost is the square of the distance, which is a sum over
+// features as the distance is not.
 double Norms::step(std::int32_t f, double delta) const {
     if (delta == 0.0) return 0.0;
     return has_l2 ? l2[f] * delta * delta : l1[f] * delta + l0[f];
 }
 
+// The distance itself, never its square: with to_cost it becomes what the search adds up.
 double Norms::total(const double* delta, std::int32_t d) const {
     double sum = 0.0, square = 0.0, largest = 0.0;
     for (std::int32_t f = 0; f < d; ++f) {
@@ -158,6 +173,7 @@ constexpr double kHuge = 1e140;  // the farthest a change can be: its square is 
 
 }  // namespace
 
+// A cast to float rounds to nearest, up or down: where it went down, the next float is the one.
 double Grain::up(double v) const {
     if (kind == Kind::listed) {
         const double* found = std::lower_bound(first, last, v);
@@ -176,6 +192,7 @@ double Grain::down(double v) const {
     return after == first ? -kInfinity : *(after - 1);
 }
 
+// Of two equally near the lower one; the value itself where the list has none.
 double Grain::nearest(double v) const {
     const double above = up(v), below = down(v);
     if (!(above < kInfinity)) return below > -kInfinity ? below : v;
@@ -187,6 +204,9 @@ Ends ends_of(double cell_low, double cell_high, double box_low, double box_high,
     return {grain.up(std::max(cell_low, box_low)), grain.down(std::min(cell_high, box_high))};
 }
 
+// A missing value on a feature without sets stays missing: it has no cell (home is kMissing), its
+// range is left whole so that no box test stumbles over it, and which leaves it routes away from is
+// worked out once (is_blocked) instead of in every box.
 void Choices::load(const Batch& questions, std::int64_t row) {
     const std::int32_t d = forest.n_features;
     batch = &questions;
@@ -224,6 +244,8 @@ Spot nearest_of(const Choices& choices, std::int32_t f, std::int32_t code, const
     const double x = choices.x[f];
     if (code == choices.own[f] && may_stay) return {x, 0.0};
     if (!(ends.low <= ends.high)) return {NAN, kInfinity};
+    // In a cell beside the row's own the nearest end is the one that faces it; only in its own cell
+    // can the nearest value lie inside.
     const bool is_above = code > choices.own[f] || (code == choices.own[f] && x < ends.low);
     double value = is_above ? ends.low : ends.high;
     if (code == choices.own[f]) {
@@ -237,6 +259,9 @@ Spot nearest_of(const Choices& choices, std::int32_t f, std::int32_t code, const
 
 }  // namespace
 
+// The values and costs of such cells come with the batch, since only the caller knows how far one
+// category is from another. They have no order, so there is a list by cost in place of monotone
+// costs.
 void Choices::load_sets(const Batch& questions, std::int64_t row, std::int32_t f,
                         std::int32_t first_cell) {
     std::int32_t n_set_cells = 0;
@@ -264,9 +289,13 @@ void Choices::load_sets(const Batch& questions, std::int64_t row, std::int32_t f
     is_empty = delta[at(f, home[f])] == kInfinity;
 }
 
+// First the closest value of every cell, then, from both ends inwards, costs that rise away from
+// home: after that the cheapest cell of a range is its end that faces home, whatever constraints
+// left out.
 void Choices::load_range(std::int32_t f) {
     const std::int32_t n = forest.n_codes(f);
     const Grain grain = grain_of(f);
+    // The row's own value counts beside the list, too, unless the list is strict.
     const bool is_listed =
         grain.kind != Kind::listed || !batch->is_strict[f] || grain.up(x[f]) == x[f];
     may_stay[f] = x[f] >= low[f] && x[f] <= high[f] && is_listed;
@@ -321,6 +350,8 @@ bool Choices::can_stay(std::int32_t f, const Box& box) const {
     return may_stay[f] && box.has(forest, f, own[f]) && (std::isnan(x[f]) || box.holds(f, x[f]));
 }
 
+// Without values cut off the table has it; with them the cell's ends move in and the closest value
+// is found again.
 Spot Choices::spot(std::int32_t f, std::int32_t code, const Box& box) const {
     const std::int32_t i = at(f, code);
     if (!box.is_cut(f) || next[i] != code || std::isnan(value[i]))
@@ -333,6 +364,9 @@ Spot Choices::spot(std::int32_t f, std::int32_t code, const Box& box) const {
     return {std::clamp(value[i], ends.low, ends.high), delta[i]};
 }
 
+// For sets every cell but the last, the missing value, adds its numbers; a range is one run,
+// whatever lies in it. The row's own value belongs to it even where it lies beside the column's
+// grain.
 Ends Choices::hull(std::int32_t f, const Box& box) const {
     Ends hull{kInfinity, -kInfinity};
     const auto add = [&](std::int32_t first, std::int32_t last) {
@@ -374,6 +408,8 @@ std::int32_t Choices::closest_cut(std::int32_t f, const Box& box) const {
     return best;
 }
 
+// Costs rise away from home, so in a range it is the cell next to home; if that one is empty, the
+// one it stands for is either in the box or there is none.
 std::int32_t Choices::closest(std::int32_t f, const Box& box) const {
     if (home[f] == kMissing) return kMissing;
     if (box.is_cut(f)) return closest_cut(f, box);

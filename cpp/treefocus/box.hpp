@@ -101,10 +101,10 @@ private:
     void number_slots(const Forest& forest);
 };
 
-// What the exact search minimises, a norm-like function of the distances moved: for delta_f = |z_f
-// - z'_f|
-//   sum of l1_f delta_f + sqrt(sum of l2_f delta_f^2) + max of linf_f delta_f + sum of l0_f
-//   [delta_f > 0].
+// What the exact search minimises, a norm-like function of how far each feature moves, with
+// delta_f = |z_f - z'_f|:
+//   sum of l1_f delta_f + sqrt(sum of l2_f delta_f^2) + max of linf_f delta_f
+//   + sum of l0_f [delta_f > 0].
 struct Norms {
     std::vector<double> l1, l2, linf, l0;  // (d,) each, zeros where a part is absent
     bool has_l1l0 = false, has_l2 = false, has_linf = false;
@@ -151,8 +151,8 @@ struct Choices {
     std::vector<std::uint8_t> may_stay;  // (d,) the row's own value is allowed
     Box all;                             // every allowed cell
     std::vector<double> low, high;       // (d,) the row's box
-    std::vector<std::uint8_t>
-        is_blocked;  // (n_leaves,) leaves that a missing value routes away from
+    // (n_leaves,) leaves that a missing value routes away from
+    std::vector<std::uint8_t> is_blocked;
     bool is_empty = false, has_missing = false;
 
     std::int32_t at(std::int32_t f, std::int32_t code) const { return forest.cell_start[f] + code; }
@@ -183,8 +183,8 @@ struct Choices {
     bool is_category(std::int32_t f) const {
         return forest.has_sets[f] && cell_low[at(f, 0)] == cell_high[at(f, 0)];
     }
-    bool can_stay(std::int32_t f,
-                  const Box& box) const;  // the row's own value is allowed and in the box
+    // The row's own value is allowed and in the box.
+    bool can_stay(std::int32_t f, const Box& box) const;
     bool is_allowed(std::int32_t f, std::int32_t code) const { return next[at(f, code)] == code; }
 
 private:

@@ -1,3 +1,7 @@
+// A good cut closes both sides soon: the far side because the step there costs much, the near side
+// because much of the score that the trees still hope for lies behind the cut. So every threshold,
+// or set, that some tree's best leaf lies behind is weighed by score behind * sqrt(cost of the
+// step), for the test that is farthest from being met.
 #include "treefocus/branch.hpp"
 
 #include <algorithm>
@@ -10,6 +14,7 @@ Cut Brancher::choose() {
         if (const Cut cut = mend(); cut.feature >= 0) return cut;
     const Running& one = at_.hardest();
     const std::vector<double>& weight = one.test().weight;
+    // What a tree would add if the point went to its best leaf: only these trees pull.
     gain_.resize(at_.forest.n_trees());
     for (std::int32_t tree = 0; tree < at_.forest.n_trees(); ++tree)
         gain_[tree] = weight[one.wish(tree)] - weight[at_.walker.leaves()[tree]];
@@ -23,6 +28,8 @@ Cut Brancher::choose() {
     return best_score_ < 0.0 ? any_cut() : best_;
 }
 
+// The model is content with the point, so thresholds have nothing to offer. A rule that is broken
+// says where its point could be; rounding is split beside the rounded value.
 Cut Brancher::mend() {
     if (at_.rules)
         if (const auto cut =
@@ -44,6 +51,8 @@ Cut Brancher::round(bool anywhere) {
     return is_finite || (at_.limit < kInfinity && at_.cost.is_growing()) ? *cut : Cut{};
 }
 
+// A wish that begins above the point pulls up to its low end, one that ends below it down to its
+// high end. A cut there has behind it all wishes that lie as far or farther.
 void Brancher::weigh_thresholds(const Running& one, std::int32_t f) {
     const std::int32_t code = at_.walker.codes()[f];
     above_.clear();
@@ -67,6 +76,9 @@ void Brancher::weigh_thresholds(const Running& one, std::int32_t f) {
     }
 }
 
+// Wishes for the same set pull together; different sets of one feature are different cuts. Every
+// set is handed over here, for its number is beyond any code, so that those that hold the point are
+// left out first.
 void Brancher::weigh_sets(const Running& one, std::int32_t f) {
     const std::int32_t code = at_.walker.codes()[f];
     touched_.clear();
@@ -86,12 +98,13 @@ void Brancher::weigh_sets(const Running& one, std::int32_t f) {
 void Brancher::weigh(const Cut& cut, double behind) {
     const double least_step = kLeastStep * (at_.limit < kInfinity ? at_.limit : 1.0);
     const double step = std::max(cost_of(cut) - at_.cost.cost, 0.0) + least_step;
-    const double score =
-        behind *
-        std::sqrt(step);  // the cost of the step counts half as much as the score behind it
+    // The cost of the step counts half as much, in powers, as the score behind it.
+    const double score = behind * std::sqrt(step);
     if (score > best_score_) best_score_ = score, best_ = cut;
 }
 
+// Costs rise away from the closest point, so that a range costs what its first cell does; a set
+// costs what its cheapest cell does.
 double Brancher::cost_of(const Cut& cut) const {
     if (cut.by == By::cells) return at_.cost.with(cut.feature, cut.code);
     double least = kInfinity;
@@ -101,6 +114,10 @@ double Brancher::cost_of(const Cut& cut) const {
     return least;
 }
 
+// No best leaf lies elsewhere, so the tests are met at the point. Yet the model says no, by less
+// than the tests' tolerance, or a rule or rounding stands in the way with no cut of its own.
+// Features are split beside the point's cell, so that the box comes down to single cells, and those
+// are decided.
 Cut Brancher::any_cut() {
     const Box& box = at_.trail.box();
     for (std::int32_t f = 0; f < at_.forest.n_features; ++f) {
@@ -142,6 +159,8 @@ bool Brancher::can_split_values(const Cut& cut) const {
                      : hull.low <= cut.value && hull.high > cut.value;
 }
 
+// Of cuts of features with sets, by what the cut names: a rule's set, all but one cell, or a
+// forest's.
 bool Brancher::is_far_cell(const Cut& cut, std::int32_t code) const {
     if (cut.by == By::rule) return at_.relations->sets[cut.set][code] == cut.code;
     return cut.by == By::all_but ? code != cut.code : at_.shared.boxes.set_has(cut.set, code);
@@ -170,6 +189,8 @@ void Brancher::take_values(const Cut& cut, bool is_far) {
     }
     const Box& box = at_.trail.box();
     const bool is_up = cut.is_up == is_far;
+    // The near side ends one float64 beside the value where the far side begins, so that no number
+    // is on both sides or on none.
     const double end =
         is_far ? cut.value : std::nextafter(cut.value, cut.is_up ? -kInfinity : kInfinity);
     at_.trail.set_values(f, is_up ? end : -kInfinity, is_up ? kInfinity : end, false);

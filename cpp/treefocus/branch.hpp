@@ -47,8 +47,8 @@ private:
 
     static constexpr std::size_t kMostValueSteps = 2000;
     static constexpr std::size_t kLongestTrail = 10'000'000;
-    static constexpr double kLeastStep =
-        1e-3;  // of the limit: a step that costs less counts as this
+    // Of the limit: a step that costs less counts as this.
+    static constexpr double kLeastStep = 1e-3;
 
     Position& at_;
     Cut best_;

@@ -1,3 +1,6 @@
+// The separable costs, and the stack that all costs save themselves on. Where the cost is a sum, a
+// change of one feature is an update of one term; where it has a maximum or a root, all are added
+// up again.
 #include "treefocus/cost.hpp"
 
 #include <algorithm>
@@ -16,6 +19,7 @@ void take(std::vector<double>& stack, Values& values) {
 
 }  // namespace
 
+// Pushed as one run with the cost on top; restore_whole takes the pieces off in the opposite order.
 void BoxCost::save_whole(std::vector<double>& stack,
                          std::initializer_list<const std::vector<double>*> values) const {
     for (const auto* one : values) stack.insert(stack.end(), one->begin(), one->end());
@@ -32,6 +36,8 @@ void BoxCost::restore_whole(std::vector<double>& stack,
     for (auto one = std::rbegin(values); one != std::rend(values); ++one) take(stack, **one);
 }
 
+// Terms per cell are only of use if the cost is their sum; otherwise step_ stays zero and is never
+// offered (additive).
 void SeparableCost::load(const Choices& choices, const Batch&, std::int64_t) {
     choices_ = &choices;
     const Forest& forest = choices.forest;
@@ -67,6 +73,7 @@ bool SeparableCost::settle(const Box& box) {
     return true;
 }
 
+// The other features stand where they stood: no feature's closest value depends on another's.
 bool SeparableCost::settle_after(std::int32_t f, const Box& box) {
     const std::int32_t code = choices_->closest(f, box);
     if (code == kNone) return false;
@@ -88,6 +95,8 @@ void SeparableCost::total() {
     reached = cost;
 }
 
+// The table knows whole cells only. Where values are cut off inside the cell, the true cost is
+// higher, so that this stays a bound from below.
 double SeparableCost::with(std::int32_t f, std::int32_t code) const {
     if (norms_.is_additive()) return cost - term_[f] + step_[choices_->at(f, code)];
     std::vector<double> delta = delta_;
@@ -95,6 +104,7 @@ double SeparableCost::with(std::int32_t f, std::int32_t code) const {
     return norms_.total(delta.data(), static_cast<std::int32_t>(codes.size()));
 }
 
+// One feature's five numbers instead of the whole point: this runs at every split.
 void SeparableCost::save(std::int32_t f, std::vector<double>& stack) const {
     stack.insert(stack.end(),
                  {cost, value_[f], delta_[f], term_[f], static_cast<double>(codes[f])});

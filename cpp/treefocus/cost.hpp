@@ -46,8 +46,8 @@ public:
     virtual double to_distance(double cost) const { return cost; }
 
     double cost = 0.0;  // in the search's own units, see to_cost; no point of the box costs less
-    double reached =
-        0.0;  // what the closest point costs: `cost`, or a little more where it was rounded
+    // What the closest point costs: `cost`, or a little more where it was rounded.
+    double reached = 0.0;
     std::vector<std::int32_t> codes;  // (d,) the closest point's cells
     // Whether the point is as cheap as the bound, as far as the arithmetic can tell.
     bool is_tight() const { return reached <= cost * (1.0 + kTight) + noise; }
@@ -210,10 +210,10 @@ private:
     std::vector<double> measured_;
     std::vector<double> together_;  // (d,) a point that obeys several rules, where there are some
     std::vector<double> dearness_;  // (d,) what a unit of a feature costs, about
-    std::vector<double> mu_,
-        price_;  // (n_rules,) prices of the rules, and (d,) what they add to each feature's slope
-    std::vector<double> u_, slope_, lower_,
-        step_;  // of the quadratic program: y - start, half its slope, Cholesky factor, Newton step
+    // (n_rules,) prices of the rules, and (d,) what they add to each feature's slope
+    std::vector<double> mu_, price_;
+    // Of the quadratic program: y - start, half its slope, Cholesky factor, Newton step.
+    std::vector<double> u_, slope_, lower_, step_;
     std::vector<std::int32_t> free_;
     std::vector<double> covariance_;  // (d, d) the inverse of the inverse covariance
 };

@@ -1,3 +1,11 @@
+// The closest point of a box where features are coupled: Mahalanobis and cosine.
+//
+// Both are solved numerically, and a numerical answer proves nothing by itself. So each solver
+// gives a point, to try on the model, and separately a number below which no point of the box lies,
+// made from the slope at the point: the function is convex (or the cosine bounded by its own
+// inequality), so that a linearisation, minimised over the box, is a bound wherever the solver
+// stopped. Mahalanobis works with u = y - start and Q, the inverse of the covariance; the cost is
+// u' Q u, the squared distance.
 #include <algorithm>
 #include <cmath>
 
@@ -13,12 +21,12 @@ constexpr double kFarthestAim = 1e9;    // looked for from this far to this clos
 constexpr double kFlat = 1e-14;         // slopes of a cosine below this are rounding
 constexpr double kCosineSlack = 1e-12;  // and so is an excess below this
 constexpr double kCosineNoise = 1e-11;  // absolute rounding error of a cosine distance
-constexpr double kQuadraticNoise =
-    1e-19;  // the same of a squared Mahalanobis distance near zero; beyond, see minimise()
-constexpr double kReach =
-    1.0 + 1e-6;  // for the rounding of the inverse, whose condition is at most 1e8
-constexpr double kConverged =
-    1e-12;                   // the program's value and bound this close to each other, relatively
+// The same of a squared Mahalanobis distance near zero; beyond, see minimise().
+constexpr double kQuadraticNoise = 1e-19;
+// For the rounding of the inverse, whose condition is at most 1e8.
+constexpr double kReach = 1.0 + 1e-6;
+// The program's value and bound this close to each other, relatively.
+constexpr double kConverged = 1e-12;
 constexpr int kRounds = 40;  // of the quadratic program; it takes two or three
 
 // The inverse of a symmetric positive definite matrix, by Cholesky.
@@ -31,8 +39,8 @@ std::vector<double> inverse_of(const double* matrix, std::int32_t d) {
             for (std::int32_t k = 0; k < j; ++k) sum -= lower[i * d + k] * lower[j * d + k];
             lower[i * d + j] = i == j ? std::sqrt(std::max(sum, kTiny)) : sum / lower[j * d + j];
         }
-    for (std::int32_t column = 0; column < d;
-         ++column) {  // L v = e_column, then L' (column of the inverse) = v
+    // L v = e_column, then L' (column of the inverse) = v.
+    for (std::int32_t column = 0; column < d; ++column) {
         for (std::int32_t i = 0; i < d; ++i) {
             double sum = i == column ? 1.0 : 0.0;
             for (std::int32_t k = column; k < i; ++k) sum -= lower[i * d + k] * v[k];
@@ -59,15 +67,19 @@ void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t 
     y_ = start_;
     noise = is_cosine() ? kCosineNoise : kQuadraticNoise;
     for (auto* v : {&y_low_, &y_high_, &measured_, &slope_, &price_, &dearness_}) v->assign(d, 0.0);
+    // Its diagonal says how far a feature can go for a given cost: u' Q u >= u_f^2 / covariance_ff.
     if (!is_cosine() && covariance_.empty()) covariance_ = inverse_of(distance_.inverse, d);
     for (std::int32_t f = 0; f < d; ++f) {
         is_free_[f] = !is_still(f);
+        // A guide for repair and for the linear program; no bound rests on it.
         dearness_[f] =
             (is_cosine() ? distance_.weight[f] : std::sqrt(distance_.inverse[f * d + f])) /
             batch.scale[f];
     }
 }
 
+// In the space of the distance the box is start + (end - x) / scale, from differences, so that a
+// value that does not move is at start exactly.
 bool CoupledCost::settle(const Box& box) {
     for (std::int32_t f = 0; f < choices_->forest.n_features; ++f) {
         if (is_still(f)) continue;
@@ -78,6 +90,7 @@ bool CoupledCost::settle(const Box& box) {
     if (!std::all_of(rules_.begin(), rules_.end(),
                      [&](const auto* rule) { return is_possible(*rule); }))
         return false;
+    // A point that obeys several rules at once, for when the prices' own point does not.
     together_.clear();
     if (rules_.size() > 1) {
         std::vector<double> prices;
@@ -96,13 +109,15 @@ void CoupledCost::solve_quadratic() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     u_.resize(d);
     for (std::int32_t f = 0; f < d; ++f)
+        // From where the last box ended: the next one differs by a side, and two or three rounds
+        // do.
         u_[f] = is_still(f) ? 0.0 : std::clamp(y_[f], y_low_[f], y_high_[f]) - start_[f];
     mu_.assign(rules_.size(), 0.0);
     std::fill(price_.begin(), price_.end(), 0.0);
     cost = std::max(minimise(), 0.0);
     constexpr int kTurns = 100;
-    constexpr double kProgress =
-        1e-13;  // a turn that raises the bound by less, relatively, is the last
+    // A turn that raises the bound by less, relatively, is the last.
+    constexpr double kProgress = 1e-13;
     for (int turn = 0; turn < kTurns; ++turn) {
         const double least = cost * (1.0 + kProgress);
         bool is_done = true;
@@ -130,6 +145,7 @@ double CoupledCost::sum_of(std::size_t j) const {
 // The price of one rule at which the point begins to obey it, the others' prices as they are;
 // `cost` keeps the best bound.
 void CoupledCost::raise(std::size_t j) {
+    // Whatever the price is, minimise gives a bound, so that none on the way is wasted.
     const auto set = [&](double mu) {
         for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
             const std::int32_t f = rules_[j]->features[i];
@@ -139,6 +155,7 @@ void CoupledCost::raise(std::size_t j) {
         cost = std::max(cost, minimise());
         return sum_of(j);
     };
+    // The excess of the rule falls as its price rises: doubled until it is gone, then bisected.
     double low = 0.0, high = std::max(2.0 * mu_[j], kFirstPrice);
     if (set(0.0) <= 0.0) return;
     for (int i = 0; i < 200 && set(high) > 0.0; ++i) low = high, high *= 2.0;
@@ -155,11 +172,14 @@ void CoupledCost::raise(std::size_t j) {
 // on the box's sides, a Newton step solves for the others. For any u, its value + sum over f of min
 // over the box of slope_f (v_f - u_f) is a lower bound of it, returned with what the prices add,
 // less what rounding may have added.
+// With c = -Q^-1 p / 2, v' Q v + p v = (v - c)' Q (v - c) - shift, shift = p' Q^-1 p / 4. A point
+// no dearer than u thus lies within sqrt((value + shift) covariance_ff) of c_f in every feature, so
+// that the linearisation has an end even where the box has none.
 double CoupledCost::minimise() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     const double* q = distance_.inverse;
-    double constant = 0.0,
-           shift = 0.0;  // of the prices; how much of the value lies below zero because of them
+    // Of the prices; how much of the value lies below zero because of them.
+    double constant = 0.0, shift = 0.0;
     std::vector<double> centre(d, 0.0);  // the minimum without a box
     for (std::size_t j = 0; j < rules_.size(); ++j) constant += mu_[j] * own_excess_[j];
     for (std::int32_t f = 0; f < d && !rules_.empty(); ++f) {
@@ -191,6 +211,8 @@ double CoupledCost::minimise() {
         }
         const bool is_solved =
             std::isfinite(bound) && value - bound <= kConverged * std::abs(value);
+        // size adds up the absolute values of all terms: d rounding errors of it cover every sum
+        // above.
         bound += constant - d * std::numeric_limits<double>::epsilon() * size;
         if (is_solved) break;
         descend();
@@ -199,6 +221,8 @@ double CoupledCost::minimise() {
     return std::isfinite(bound) ? bound : 0.0;
 }
 
+// slope_ is half the gradient, Q u + p / 2, so that the minimum along f is at u_f - slope_f / Q_ff.
+// slope_ is kept up to date on the way, a column of Q for each move.
 void CoupledCost::descend() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     const double* q = distance_.inverse;
@@ -227,8 +251,8 @@ void CoupledCost::newton() {
     if (n == 0) return;
     lower_.assign(n * n, 0.0);
     step_.assign(n, 0.0);
-    for (std::size_t i = 0; i < n;
-         ++i) {  // Cholesky, with the right-hand side -slope carried along
+    // Cholesky, with the right-hand side -slope carried along.
+    for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j <= i; ++j) {
             double sum = q[free_[i] * d + free_[j]];
             for (std::size_t k = 0; k < j; ++k) sum -= lower_[i * n + k] * lower_[j * n + k];
@@ -242,6 +266,8 @@ void CoupledCost::newton() {
         for (std::size_t k = i + 1; k < n; ++k) step_[i] -= lower_[k * n + i] * step_[k];
         step_[i] /= lower_[i * n + i];
     }
+    // All free features go the same share of their step: that keeps the direction, and the value
+    // falls.
     double share = 1.0;
     for (std::size_t i = 0; i < n; ++i) {
         const std::int32_t f = free_[i];
@@ -255,14 +281,15 @@ void CoupledCost::newton() {
                        y_high_[free_[i]] - start_[free_[i]]);
 }
 
-// The point of the box with the largest cosine is clip(mu z, low, high) for the mu with mu <z, y> =
-// <y, y>. With t its cosine and v its direction, cos(y) <= t + max over the box of <z/|z| - t v, y>
-// / |y| bounds all others.
+// The point of the box with the largest cosine is clip(mu z, low, high) for the mu with
+// mu <z, y> = <y, y>. With t its cosine and v its direction,
+//     cos(y) <= t + max over the box of <z/|z| - t v, y> / |y|
+// bounds all others, since <t v, y> / |y| is at most t: solved well or not, this is the bound.
 void CoupledCost::solve_cosine() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     const double* w = distance_.weight;
-    double zz = 0.0, least = 0.0,
-           most = 0.0;  // |z|^2, the box's smallest |y|^2, its largest <z, y>
+    // |z|^2, the box's smallest |y|^2, its largest <z, y>.
+    double zz = 0.0, least = 0.0, most = 0.0;
     for (std::int32_t f = 0; f < d; ++f) {
         if (is_still(f)) continue;
         zz += w[f] * start_[f] * start_[f];
@@ -272,6 +299,8 @@ void CoupledCost::solve_cosine() {
             most += w[f] * std::max(start_[f] * y_low_[f], start_[f] * y_high_[f]);
         y_[f] = nearest;
     }
+    // No direction to follow, or no point of the box within a right angle of it: the distance is at
+    // least 1, but that of the origin from itself, which counts as 0.
     if (zz == 0.0 || most <= 0.0) {
         cost = zz == 0.0 && least == 0.0 ? 0.0 : 1.0;
         return;
@@ -291,8 +320,8 @@ void CoupledCost::solve_cosine() {
         return std::abs(off) <= kAimed * yy ? 0 : off > 0.0 ? 1 : -1;
     };
     if (const int first = aim(1.0); first != 0) {
-        double near = 1.0,
-               far = first > 0 ? 2.0 : 0.5;  // the answer lies between; near is on z's side of it
+        // The answer lies between; near is on z's side of it.
+        double near = 1.0, far = first > 0 ? 2.0 : 0.5;
         while (aim(far) == first && far < kFarthestAim && far > 1.0 / kFarthestAim)
             near = far, far *= first > 0 ? 2.0 : 0.5;
         for (int i = 0; i < 60; ++i) {
@@ -315,6 +344,7 @@ void CoupledCost::solve_cosine() {
         const double c = w[f] * (start_[f] / std::sqrt(zz) - t * y_[f] / std::sqrt(yy));
         if (std::abs(c) > kFlat) excess += std::max(c * y_low_[f], c * y_high_[f]);
     }
+    // Divided by the least |y| in the box. Where that is 0, a true excess allows no bound at all.
     const double slack = excess <= 0.0           ? 0.0
                          : least > 0.0           ? excess / std::sqrt(least)
                          : excess > kCosineSlack ? kInfinity
@@ -322,6 +352,9 @@ void CoupledCost::solve_cosine() {
     cost = std::max(0.0, 1.0 - std::min(1.0, t + slack));
 }
 
+// First the point as it was solved, made to obey the rules; then on the grain, and mended once more
+// with the columns that need none. `reached` is measured at the values that come out, so that it is
+// what an answer there costs; `cost` stays the bound.
 void CoupledCost::place() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     for (std::int32_t f = 0; f < d; ++f) {
@@ -352,6 +385,8 @@ void CoupledCost::place() {
     reached = std::max(cost, to_cost(distance_.value(start_.data(), measured_.data())));
 }
 
+// Cosine has no budget by features: the others can follow along the ray, so that one value alone
+// says little.
 double CoupledCost::with(std::int32_t f, std::int32_t code) const {
     if (is_cosine()) return cost;
     const double delta = choices_->delta[choices_->at(f, code)];

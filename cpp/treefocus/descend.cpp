@@ -19,6 +19,10 @@ namespace {
 constexpr std::int64_t kChunk = 64;
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;  // Adam's, as everywhere
 
+// One row on its way: y_ is where Adam has it, in the space of the distance and between the values
+// a column can hold; point_ is what would be told to the user, clipped and on the grain, and that
+// is what the model is asked and the distance is measured at. The best flipped point of the way is
+// kept.
 class Row {
 public:
     Row(const Forest& forest, const Distance& distance, const Batch& batch, std::int64_t i)
@@ -40,11 +44,13 @@ public:
           measured_(d_),
           best_(d_, NAN) {
         for (std::int32_t f = 0; f < d_; ++f) {
+            // From here on differences from the row are scaled, not values: what does not change
+            // costs exactly 0.
             start_[f] = (x_[f] - batch.offset[f]) / batch.scale[f];
             point_[f] = batch.first[i * d_ + f];
             y_[f] = std::isnan(point_[f]) ? NAN : start_[f] + (point_[f] - x_[f]) / batch.scale[f];
-            if (forest.has_sets[f]) {  // stays where it starts, and costs nothing while the others
-                                       // move
+            // Stays where it starts, and costs nothing while the others move.
+            if (forest.has_sets[f]) {
                 start_[f] = y_[f] = (point_[f] - batch.offset[f]) / batch.scale[f];
                 continue;
             }
@@ -53,6 +59,7 @@ public:
         }
         if (batch.rules) rules_.emplace(*batch.rules, x_);
         walker_.place(point_.data());
+        // From which side an interval is entered.
         is_low_ = walker_.score() < forest.cut;
         look();
     }
@@ -76,6 +83,8 @@ public:
     }
 
     // One Adam step along gradient (the prediction's, null if flipped) + beta * the distance's.
+    // Adam moves every feature by about `rate`, whatever the size of its slope. A missing value and
+    // one of a set have no slope, and stay.
     void step(const double* gradient, std::size_t stride, const Descent& descent, double rate,
               double* scratch) {
         distance_.gradient(start_.data(), y_.data(), scratch);
@@ -107,6 +116,8 @@ private:
         walker_.move(f, value);
     }
 
+    // The model's own answer, not the soft one's, says whether the row has flipped. The distance is
+    // that of the point as it is told.
     void look() {
         const std::int32_t now = walker_.predicted();
         is_flipped_ = target_ >= 0 ? now == target_ : now != origin_;
@@ -151,6 +162,7 @@ void descend(const Forest& forest, const SoftForest& soft, const Distance& dista
         std::vector<double> scratch(d);
         for (std::int32_t iteration = 1; iteration <= descent.iterations && !control.stop;
              ++iteration) {
+            // Adam's bias correction, folded into the rate.
             const double rate = descent.alpha * std::sqrt(1.0 - std::pow(kBeta2, iteration)) /
                                 (1.0 - std::pow(kBeta1, iteration));
             active.clear();
@@ -160,6 +172,7 @@ void descend(const Forest& forest, const SoftForest& soft, const Distance& dista
             }
             for (std::size_t first = 0; first < active.size(); first += kLanes) {
                 for (int l = 0; l < kLanes; ++l) {
+                    // A block that is not full repeats its last row, and does not use the result.
                     const Row& row = rows[active[std::min(first + l, active.size() - 1)]];
                     for (std::int32_t f = 0; f < d; ++f) block.z[f * kLanes + l] = row.y()[f];
                     block.label[l] = row.label();

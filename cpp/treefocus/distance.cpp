@@ -1,3 +1,6 @@
+// Distances and their slopes. A feature that is missing in the row takes no part. Where a distance
+// has a corner (no change at all, a vector of length 0) the slope is smoothed, so that it is a
+// number everywhere.
 #include <algorithm>
 #include <cmath>
 
@@ -31,6 +34,7 @@ double Distance::value(const double* z, const double* y) const {
                 yy += weight[f] * y[f] * y[f];
                 zy += weight[f] * z[f] * y[f];
             }
+            // Two zero vectors point the same way; a zero vector and another are at a right angle.
             if (zz == 0.0 || yy == 0.0) return zz == yy ? 0.0 : 1.0;
             return std::max(0.0, 1.0 - zy / std::sqrt(zz * yy));
         }
@@ -75,6 +79,7 @@ void Distance::gradient(const double* z, const double* y, double* out) const {
                 yy += weight[f] * y[f] * y[f];
                 zy += weight[f] * z[f] * y[f];
             }
+            // d/dy (1 - <z, y> / (|z| |y|)) = (<z, y> / |y|^2 y - z) / (|z| |y|).
             const double norm = std::sqrt(std::max(zz, kShortest) * std::max(yy, kShortest));
             for (std::int32_t f = 0; f < d; ++f)
                 out[f] = std::isnan(z[f])
@@ -91,6 +96,7 @@ void Distance::gradient(const double* z, const double* y, double* out) const {
                     if (!std::isnan(z[g])) out[f] += inverse[f * d + g] * (y[g] - z[g] + kSmooth);
                 sum += (y[f] - z[f]) * out[f];
             }
+            // d/dy sqrt(u' Q u) = Q u / sqrt(u' Q u); of the square, 2 Q u.
             const double factor =
                 metric == Metric::mahalanobis ? 1.0 / std::sqrt(std::max(sum, 0.0) + kSmooth) : 2.0;
             for (std::int32_t f = 0; f < d; ++f) out[f] *= factor;

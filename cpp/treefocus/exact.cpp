@@ -1,3 +1,5 @@
+// One row after another: what they share is built once, a row's search runs on one thread, and what
+// it proves is told by RowSearch::answer alone.
 #include "treefocus/exact.hpp"
 
 #include <algorithm>
@@ -9,6 +11,10 @@
 
 namespace treefocus {
 
+// Bytes are estimated from counts, before anything is built. What must be there: the leaves' boxes
+// and the score tests (`shared`), and per thread the tables of a row, the slots of its tests and a
+// million bytes for the rest (`own`). What is left goes to priced bounds: the trees' grids, shared,
+// and per thread one Price::State for every level at which a box may be priced.
 Plan::Plan(const Forest& forest, const Limits& limits, int n_wanted) {
     const double leaves = forest.n_leaves(), axes = forest.n_nodes() - leaves,
                  classes = forest.n_classes;
@@ -30,8 +36,8 @@ Plan::Plan(const Forest& forest, const Limits& limits, int n_wanted) {
     const double grids = sides * sizeof(TreeGrids::Span) + axes * 40.0 +
                          64.0 * forest.n_words * forest.set_user_node.size() * 4.0;
     const double state = axes * 24.0 + slots * 8.0 + 8.0 * forest.n_cells() + 20.0 * leaves;
-    const double priced =
-        own + axes * 32.0 + leaves * 12.0;  // of a thread with priced bounds, besides their states
+    // Of a thread with priced bounds, besides their states.
+    const double priced = own + axes * 32.0 + leaves * 12.0;
     const double left = room - grids - planned * priced;
     can_price = can_search && left > planned * 4.0 * state;
     max_depth = can_price ? static_cast<int>(std::min(left / (planned * state), 200.0)) : 0;
@@ -39,6 +45,7 @@ Plan::Plan(const Forest& forest, const Limits& limits, int n_wanted) {
         can_price ? std::min(most, (room - grids) / (priced + max_depth * state)) : most);
 }
 
+// Kept with the forest: batches of the same forest, one after another or at once, build it once.
 std::shared_ptr<const ExactShared> ExactShared::of(const Forest& forest) {
     std::lock_guard lock(forest.cache->mutex);
     if (!forest.cache->exact) forest.cache->exact = std::make_shared<const ExactShared>(forest);
@@ -59,6 +66,7 @@ namespace {
 
 // The shortest way out of the row's own cell in any feature: limits start there when no answer is
 // known.
+// Twice that step, so that the first limit leaves room for one; 1 where nothing can move.
 double smallest_step(const Choices& choices, const BoxCost& cost) {
     double smallest = kInfinity;
     for (std::int32_t f = 0; f < choices.forest.n_features; ++f) {
@@ -73,6 +81,9 @@ double smallest_step(const Choices& choices, const BoxCost& cost) {
 }
 
 // One row: a short try at the whole question, then limits from below, each proven before the next.
+// Limits from below cost little if they are small, since boxes end at the budget, and they rise
+// like a geometric series, so that all of them together cost a few times the last one. Each that
+// ends without an answer is a proven lower bound; the first that ends with one has the optimum.
 class RowSearch {
 public:
     RowSearch(const ExactShared& shared, const TreeGrids* grids, const Choices& choices,
@@ -97,6 +108,8 @@ public:
         double reach = upper_ < kInfinity ? kFirstLimit * cost_.to_distance(upper_)
                                           : smallest_step(choices_, cost_);
         for (int round = 0; !is_done && !is_spent(); ++round) {
+            // Without any answer limits double; after kDoublings of them the whole space is
+            // searched, which is the only way to learn that there is none.
             const bool is_known = upper_ < kInfinity;
             const double next = !is_known && round >= kDoublings ? kInfinity : cost_.to_cost(reach);
             const double limit = std::max(std::min(next, upper_), proven_);
@@ -115,6 +128,8 @@ private:
     bool try_below(double limit) {
         double proven = kInfinity, unresolved = kInfinity;
         bool is_complete = true;
+        // Goals share the limit: an answer to one is the mark that the others have to beat, and
+        // what is proven is the least of what each has proven.
         for (const Goal& goal : goals_) {
             const bool is_end = search_.run(goal, std::min(limit, upper_));
             if (search_.has_answer() && search_.limit() < upper_) {
@@ -137,6 +152,9 @@ private:
         return work_.is_out && (limits_.nodes > 0 && work_.boxes >= limits_.nodes);
     }
 
+    // Infeasible: every goal was searched without a limit, and no box was left open. Optimal:
+    // everything below the answer is proven empty, up to rounding. All else is what is known so
+    // far.
     Answer answer(bool is_done) const {
         Answer answer;
         answer.nodes = work_.boxes;
@@ -191,6 +209,7 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         std::unique_ptr<BoxCost> cost;
+        // Linear rules couple features, so that the cost is no longer closest in each at once.
         if (norms && batch.rules && !batch.rules->linear.empty())
             cost = std::make_unique<LinearCost>(*norms);
         else if (norms) cost = std::make_unique<SeparableCost>(*norms);

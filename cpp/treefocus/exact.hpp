@@ -3,16 +3,14 @@
 // Question: is there an answer cheaper than `limit`? Search a tree of boxes, depth first. In each
 // box
 //   1. spend the budget: a cell is out of the box if going there costs limit or more, given what
-//   the box costs already;
+//      the box costs already (Search::spend);
 //   2. bound the score: each tree gives its best leaf still reachable; if the sum cannot reach the
-//   need, the box is done.
-//      Leaves stand sorted, boxes only shrink, so a pointer per tree moves down its list and is put
-//      back on the way up;
+//      need, the box is done (Position::update_tests). Leaves stand sorted, boxes only shrink, so a
+//      pointer per tree moves down its list and is put back on the way up (Running);
 //   3. look at the closest point of the box: if the model says yes there, nothing in this box is
-//   cheaper, limit drops;
+//      cheaper, limit drops (Search::close_box);
 //   4. else split at a threshold that many trees' best leaves lie behind: the near side keeps the
-//   closest point and
-//      loses those leaves, the far side pays for the step.
+//      closest point and loses those leaves, the far side pays for the step (Brancher::choose).
 // A subtree that takes too many boxes is cut off, gets a priced bound (price.hpp) of its own, and
 // is searched again with it.
 //

@@ -1,3 +1,5 @@
+// What is derived from a forest once, and the model's own arithmetic. The second has to agree with
+// the library's to the last bit: sums in its order and number type, its comparison, its softmax.
 #include "treefocus/forest.hpp"
 
 #include <algorithm>
@@ -7,9 +9,12 @@ namespace treefocus {
 
 constexpr double kFloatUnit = 6.1e-8;    // what one addition in float can be off, relatively
 constexpr double kDoubleUnit = 1.2e-16;  // and in double
-constexpr double kSumRounding =
-    1e-9;  // of a sum of doubles over all trees, with room for any order of adding them
+// Of a sum of doubles over all trees, with room for any order of adding them.
+constexpr double kSumRounding = 1e-9;
 
+// Nodes stand in pre-order, so one pass numbers the leaves from left to right and every subtree has
+// a run of them: it begins where the node is met, and ends where its right child's run does, which
+// is known when nodes are gone through backwards.
 void Forest::finish() {
     const std::int32_t n = n_nodes();
     code_split.assign(n, 0);
@@ -37,6 +42,7 @@ void Forest::finish() {
     number_slots();
     cache = std::make_shared<Cache>();
 
+    // The largest score that any point can have, whatever leaves it reaches.
     double score_size = 0.0;  // how large a sum of scores can be
     for (double base : base_score) score_size = std::max(score_size, std::abs(base));
     for (std::int32_t tree = 0; tree < n_trees(); ++tree) {
@@ -70,6 +76,8 @@ void group_by(std::int32_t n_groups, std::int32_t n_items, const Key& key,
 
 }  // namespace
 
+// A threshold that is crossed has to tell its nodes (Walker::cross), a feature with sets those that
+// split by one.
 void Forest::list_users() {
     group_by(
         n_thresholds(), n_nodes(),
@@ -83,6 +91,8 @@ void Forest::list_users() {
         set_user_start, set_user_node);
 }
 
+// The soft pass computes one activation a slot, not one a node: nodes that share a threshold, and
+// where they send a missing value, or a set, share their slot.
 void Forest::number_slots() {
     slot.assign(n_nodes(), -1);
     slot_start.assign(n_features + 1, 0);
@@ -111,6 +121,7 @@ void Forest::number_slots() {
     }
 }
 
+// A value on a threshold is not above it, so that its cell is the one that goes left there.
 std::int32_t Forest::code(std::int32_t f, double value) const {
     if (std::isnan(value)) return has_sets[f] ? n_codes(f) - 1 : kMissing;
     const auto begin = threshold.begin() + start[f], end = threshold.begin() + start[f + 1];
@@ -119,6 +130,7 @@ std::int32_t Forest::code(std::int32_t f, double value) const {
 
 namespace {
 
+// In the trees' order, base first: another order can end in another last bit, and on another side.
 template <class Number>
 void add_up(const Forest& forest, const std::int32_t* leaves, double* scores) {
     for (std::int32_t k = 0; k < forest.n_outputs; ++k) {
@@ -175,6 +187,8 @@ double Forest::likelihood(const double* scores) const {
                            : share<double>(scores, n_outputs, favoured);
 }
 
+// Every term of the sum is off by a unit, power and division add a few more, and an exponent of
+// size |log cut| passes its own rounding on as an error of the share; four times that, for room.
 double Forest::likelihood_error() const {
     const double unit = has_float32_sum ? kFloatUnit : kDoubleUnit;
     return 4.0 * unit * (n_outputs + 4.0 + std::abs(std::log(cut)));

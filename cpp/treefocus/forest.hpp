@@ -37,8 +37,8 @@ struct Forest {
     std::vector<std::int32_t> start;         // (n_features + 1,) thresholds of a feature
     std::vector<double> threshold;           // (n_thresholds,)
     std::vector<std::int32_t> cell_start;    // (n_features + 1,) cells of a feature
-    std::vector<std::uint8_t>
-        has_sets;  // (n_features,) nodes split by sets; the last cell is the missing value
+    // (n_features,) nodes split by sets; the last cell is the missing value
+    std::vector<std::uint8_t> has_sets;
     std::vector<std::int32_t> set_of_node;  // (n_nodes,) -1 where a threshold decides
     std::vector<std::uint64_t> sets;        // (n_sets, n_words) bit c: cell c goes left
     std::int32_t n_words = 1;
@@ -50,23 +50,23 @@ struct Forest {
     bool has_float32_sum = false;  // scores are added up in float
 
     // Derived by finish().
-    std::vector<std::int32_t>
-        code_split;  // (n_nodes,) split within its feature: go left if code <= code_split
+    // (n_nodes,) split within its feature: go left if code <= code_split
+    std::vector<std::int32_t> code_split;
     std::vector<std::int32_t> tree_of_node;  // (n_nodes,)
     std::vector<std::int32_t> first_leaf;    // (n_nodes,) first leaf of the subtree
     std::vector<std::int32_t> end_leaf;      // (n_nodes,) one past its last leaf
-    std::vector<std::int32_t>
-        slot;  // (n_nodes,) unique (threshold, default_left): one soft activation each
+    // (n_nodes,) unique (threshold, default_left): one soft activation each
+    std::vector<std::int32_t> slot;
     std::vector<std::int32_t> slot_start;  // (n_features + 1,)
     std::vector<std::int32_t> slot_split;  // (n_slots,) index into threshold, or the set
     std::vector<std::uint8_t> slot_left;   // (n_slots,) where a missing value goes
     std::vector<std::int32_t> user_start;  // (n_thresholds + 1,) nodes that use a threshold
     std::vector<std::int32_t> user_node;
-    std::vector<std::int32_t>
-        set_user_start;  // (n_features + 1,) nodes that split a feature by sets
+    // (n_features + 1,) nodes that split a feature by sets
+    std::vector<std::int32_t> set_user_start;
     std::vector<std::int32_t> set_user_node;
-    std::vector<std::int32_t>
-        word_start;  // (n_features + 1,) where a feature's words stand in a box; none without sets
+    // (n_features + 1,) where a feature's words stand in a box; none without sets
+    std::vector<std::int32_t> word_start;
     std::shared_ptr<Cache> cache;  // what other kernels derive, once
     double tolerance = 0.0;        // how far rounding can move a score, or two apart
 

@@ -1,3 +1,6 @@
+// From "the model says c" to sums of leaf weights. Each test is necessary for an answer, never
+// sufficient: it is loosened by what rounding can do, and where a class is reached in several ways
+// (below or above an interval, one rival or another) each way is a goal of its own.
 #include "treefocus/goal.hpp"
 
 #include <algorithm>
@@ -6,6 +9,7 @@
 
 namespace treefocus {
 
+// Ties go by number, so that the same forest is searched in the same order everywhere.
 void ScoreTest::sort(const Forest& forest) {
     order.resize(weight.size());
     std::iota(order.begin(), order.end(), 0);
@@ -25,6 +29,7 @@ ScoreTest Goals::linear(const Forest& forest, const std::vector<double>& output_
     ScoreTest test;
     const std::int32_t outputs = forest.n_outputs;
     test.weight.assign(forest.n_leaves(), 0.0);
+    // The model divides last, so that the need is multiplied instead of every leaf divided.
     test.need = (at_least - forest.tolerance) * forest.divisor;
     for (std::int32_t k = 0; k < outputs; ++k) {
         if (output_weight[k] == 0.0) continue;
@@ -43,6 +48,7 @@ Goals::Goals(const Forest& forest) : n_classes_(forest.n_classes), ways_(n_class
     else compare_classes(forest);
 }
 
+// A tie goes to the lower class in the model; here both sides of it pass, and the model decides.
 void Goals::compare_classes(const Forest& forest) {
     tests_.resize(static_cast<std::size_t>(n_classes_) * n_classes_);
     for (std::int32_t to = 0; to < n_classes_; ++to)
@@ -79,6 +85,7 @@ void Goals::ask_probability(const Forest& forest) {
     const std::int32_t n = forest.n_outputs, own = forest.favoured;
     std::vector<double> weight(n, 0.0);
     weight[own] = 1.0;
+    // Goals point at tests, so that these must not move while they are added.
     tests_.reserve(2 * static_cast<std::size_t>(n));
     const auto add = [&](std::int32_t to, double sign, double at_least, bool is_way) {
         std::vector<double> signed_weight(n);
@@ -93,6 +100,10 @@ void Goals::ask_probability(const Forest& forest) {
         return;
     }
     const double error = forest.likelihood_error();
+    // share >= p means exp(s_k - s_own) <= (1 - p) / p for every other k, hence s_own - s_k >= log
+    // odds(p). share < p means that these n - 1 numbers add up to more than (1 - p) / p, hence one
+    // of them is more than its part: s_own - s_k <= log((n - 1) odds(p)) for some k, a way for
+    // each.
     const auto odds = [](double p) { return p / std::max(1.0 - p, kTiny); };
     const double least = std::log(odds(forest.cut * (1.0 - error)));
     const double most = std::log((n - 1) * odds(forest.cut * (1.0 + error)));
@@ -112,6 +123,8 @@ std::vector<Goal> Goals::of(std::int32_t origin, std::int32_t target) const {
         goals.insert(goals.end(), ways_[to].begin(), ways_[to].end());
         if (!ways_[to].empty()) continue;
         Goal goal{to, {}};
+        // The class to leave comes first: at the row it is ahead of all others, and the first test
+        // is the one that gets prices (Search::price_box).
         if (to != origin) goal.tests.push_back(test(to, origin));
         for (std::int32_t from = 0; from < n_classes_; ++from)
             if (from != to && from != origin) goal.tests.push_back(test(to, from));

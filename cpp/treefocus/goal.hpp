@@ -40,10 +40,10 @@ private:
     ScoreTest linear(const Forest& forest, const std::vector<double>& output_weight,
                      double at_least) const;
     std::int32_t n_classes_;
-    std::vector<ScoreTest>
-        tests_;  // (n_classes, n_classes) for argmax, else as many as there are ways
-    std::vector<std::vector<Goal>>
-        ways_;  // (n_classes,) the ways to each class, where the classes are not by argmax
+    // (n_classes, n_classes) for argmax, else as many as there are ways
+    std::vector<ScoreTest> tests_;
+    // (n_classes,) the ways to each class, where the classes are not by argmax
+    std::vector<std::vector<Goal>> ways_;
 };
 
 }  // namespace treefocus

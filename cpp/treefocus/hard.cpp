@@ -1,3 +1,6 @@
+// The model itself, at once for many rows (hard_scores) and step by step for one (Walker). A tree
+// ensemble sees cells, not values: a value becomes the code of its cell once, and every comparison
+// after that is one of integers.
 #include <algorithm>
 #include <cstdlib>
 
@@ -54,6 +57,7 @@ void Walker::resum() {
     n_moves_ = 0;
 }
 
+// A node off the path of its tree changes nothing, whichever way it would turn.
 void Walker::turn(std::int32_t node) {
     const std::int32_t k = forest_.n_outputs;
     std::int32_t& leaf = leaves_[forest_.tree_of_node[node]];
@@ -82,6 +86,7 @@ void Walker::move_code(std::int32_t feature, std::int32_t code) {
             turn(forest_.set_user_node[i]);
     else
         for (std::int32_t t = std::min(from, code); t < std::max(from, code); ++t) cross(first + t);
+    // Updates by difference lose a little each time; before that can add up to the tolerance, anew.
     if (n_moves_ > 100000) resum();
 }
 
@@ -90,6 +95,8 @@ void Walker::cross(std::int32_t threshold) {
         turn(forest_.user_node[i]);
 }
 
+// Values move a little at a time in a descent, so that the neighbouring thresholds are looked at in
+// place of a search among all of them.
 void Walker::move(std::int32_t feature, double value) {
     const double* threshold = forest_.threshold.data() + forest_.start[feature];
     const std::int32_t last = forest_.n_codes(feature) - 1;
@@ -102,6 +109,8 @@ void Walker::move(std::int32_t feature, double value) {
     move_code(feature, code);
 }
 
+// The running sums decide where the margin is larger than what they can be off; else the model's
+// own.
 std::int32_t Walker::predicted() {
     double gap;
     if (forest_.decision == Decision::argmax) {

@@ -26,10 +26,10 @@ public:
     const std::int32_t* codes() const { return codes_.data(); }
     const std::int32_t* leaves() const { return leaves_.data(); }
     std::int32_t predicted();  // the class, exactly as hard_scores would decide
-    std::int64_t n_turns() const {
-        return n_turns_;
-    }                                            // how many leaves have changed since the start
-    double score() const { return scores_[0]; }  // of a model with one, good to its tolerance
+    // How many leaves have changed since the start.
+    std::int64_t n_turns() const { return n_turns_; }
+    // Of a model with one score, good to its tolerance.
+    double score() const { return scores_[0]; }
 
 private:
     void cross(std::int32_t threshold);
@@ -50,15 +50,15 @@ struct SoftForest {
     const double* value;      // (n_leaves, n_outputs)
     std::int32_t n_trees;
     double sigma, tau;
-    bool
-        use_softmax;  // false: the score itself is the loss (the authors' program on a single tree)
+    // False: the score itself is the loss (the authors' program on a single tree).
+    bool use_softmax;
 };
 
 // loss[i] = f~(label_i | z_i) if sign > 0, else 1 - f~(label_i | z_i), with
-//   t~_left = t~_parent * sig(sigma (theta - z)), T~ = sum over leaves t~ * value, f~ = softmax(tau
-//   * sum T~);
-// gradient[i] = d loss / d z. z (n, d) with NaN where missing, label (n,), loss (n,), gradient (n,
-// d).
+//   t~_left = t~_parent * sig(sigma (theta - z)), T~ = sum over leaves t~ * value,
+//   f~ = softmax(tau * sum T~);
+// gradient[i] = d loss / d z. z (n, d) with NaN where missing, label (n,), loss (n,),
+// gradient (n, d).
 void soft_loss(const Forest& forest, const SoftForest& soft, const double* z,
                const std::int32_t* label, const std::int8_t* sign, std::int64_t n, double* loss,
                double* gradient, int n_threads, Control& control);
@@ -83,12 +83,12 @@ private:
     double slopes(int lane, double* slope) const;
     const Forest& forest_;
     const SoftForest& soft_;
-    std::int32_t
-        n_columns_;  // leaf values the loss needs: one difference for two classes, else one a class
+    // Leaf values the loss needs: one difference for two classes, else one a class.
+    std::int32_t n_columns_;
     std::vector<double> column_;         // (n_columns, n_leaves)
     std::vector<double> pull_, centre_;  // exp(sigma (theta - centre)) per slot, centre per feature
-    std::vector<std::uint8_t>
-        is_wide_;  // per feature: sigma * its span of thresholds would overflow that product
+    // Per feature: sigma * its span of thresholds would overflow that product.
+    std::vector<std::uint8_t> is_wide_;
     std::vector<double> left_;           // (n_slots, kLanes) probability of going left
     std::vector<double> value_, reach_;  // (largest tree, kLanes)
     std::vector<double> score_;          // (n_columns, kLanes)
@@ -110,8 +110,8 @@ struct Distance {
     const double* inverse;  // (d, d), Mahalanobis only
     std::int32_t d;
     double value(const double* z, const double* y) const;
-    void gradient(const double* z, const double* y,
-                  double* out) const;  // with respect to y; smooth at y = z
+    // With respect to y; smooth at y = z.
+    void gradient(const double* z, const double* y, double* out) const;
 };
 
 // descend.cpp -- FOCUS: Adam on loss + beta * distance from each row until the real model flips,

@@ -1,8 +1,8 @@
 // The closest point of a box under linear rules, for costs that are sums over features.
 //
 // With a price mu_j on every rule, each feature finds its best value alone, and for ANY prices
-//     sum over f of min over its range of (cost_f(v) + (sum_j mu_j a_jf) (v - x_f)) + sum_j mu_j
-//     (a_j x - b_j)
+//     sum over f of min over its range of (cost_f(v) + (sum_j mu_j a_jf) (v - x_f))
+//         + sum_j mu_j (a_j x - b_j)
 // is a lower bound. One rule: raise its price until the features' own choices obey; the closest
 // point is a mixture of the choices just before and just after, and as cheap as the bound. Several:
 // their prices take turns, and the point is whatever then obeys all of them, a little dearer than
@@ -16,8 +16,8 @@
 namespace treefocus {
 
 constexpr double kFirstPrice = 1e-6;  // of a rule; doubled until the rule is obeyed
-constexpr double kProgress =
-    1e-13;  // a round that raises the bound by less, relatively, is the last
+// A round that raises the bound by less, relatively, is the last.
+constexpr double kProgress = 1e-13;
 
 void LinearCost::load(const Choices& choices, const Batch& batch, std::int64_t row) {
     load_row(choices, batch, row);
@@ -31,6 +31,7 @@ void LinearCost::load(const Choices& choices, const Batch& batch, std::int64_t r
         for (const std::int32_t f : rule->features) is_free_[f] = 1;
 }
 
+// A closest point that obeys anyway is the closest that obeys: then rules cost nothing.
 bool LinearCost::settle(const Box& box) {
     if (!base_.settle(box)) return false;
     codes = base_.codes;
@@ -55,6 +56,9 @@ double LinearCost::cost_at(std::int32_t f, double value) const {
 }
 
 // The best value of a feature when a unit of it costs `price` more.
+// min over the range of cost_f(v) + price (v - x_f). A square has its minimum where the slopes
+// cancel; a sum of |v - x| and a fee for moving is concave away from x in either direction, so that
+// only home and the end that the price favours can be best.
 double LinearCost::choice(std::int32_t f, double price) const {
     const double home = std::clamp(x_[f], low_[f], high_[f]), scale = batch_->scale[f];
     if (norms_.has_l2) {
@@ -62,6 +66,8 @@ double LinearCost::choice(std::int32_t f, double price) const {
         return std::clamp(x_[f] - price * scale * scale / (2.0 * norms_.l2[f]), low_[f], high_[f]);
     }
     double best = home, least = cost_at(f, home) + price * (home - x_[f]);
+    // Without an end it is taken only if every unit pays: the bound is then minus infinity, and the
+    // price too high.
     const double far = price > 0.0 ? low_[f] : high_[f];
     if (std::isfinite(far) && cost_at(f, far) + price * (far - x_[f]) < least) best = far;
     else if (!std::isfinite(far) && std::abs(price) * scale > norms_.l1[f]) best = far;
@@ -71,8 +77,8 @@ double LinearCost::choice(std::int32_t f, double price) const {
 // The bound at the present prices, and the features' choices; minus infinity where one would go on
 // for ever.
 double LinearCost::priced(std::vector<double>& values) const {
-    constexpr double kRounding =
-        16.0 * std::numeric_limits<double>::epsilon();  // of sums of a few terms
+    // Of sums of a few terms.
+    constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon();
     std::vector<double> price(codes.size(), 0.0);
     double sum = 0.0, size = 0.0;
     for (std::size_t j = 0; j < rules_.size(); ++j) {
@@ -83,8 +89,8 @@ double LinearCost::priced(std::vector<double>& values) const {
             terms += std::abs(rules_[j]->coefficient[i] * x_[f]);
         }
         sum += mu_[j] * own_excess_[j];
-        size += mu_[j] * (std::abs(own_excess_[j]) +
-                          terms * 0.5);  // a sum may exceed its bound by its own rounding
+        // A sum may exceed its bound by its own rounding.
+        size += mu_[j] * (std::abs(own_excess_[j]) + terms * 0.5);
     }
     bool is_finite = true;
     for (std::size_t f = 0; f < codes.size(); ++f) {
@@ -105,6 +111,8 @@ bool LinearCost::solve() {
     const Verdict verdict =
         rules_.size() > 1 ? meet_rules(dearness_, together, prices) : Verdict::open;
     if (verdict == Verdict::impossible) return false;
+    // No bound from prices: the features' terms do not add up. The point is mended, the bound is
+    // the box's.
     if (!norms_.is_additive()) {
         repair(dearness_, false);
         if (verdict == Verdict::solved && !obeys(point_)) take(together);
@@ -134,14 +142,16 @@ bool LinearCost::solve() {
         take(together);
         return true;
     }
-    if (norms_.has_l2 &&
-        rules_.size() >
-            1) {  // a square has one minimum at every price: the choices at the last prices
+    // A square has one minimum at every price: the choices at the last prices.
+    if (norms_.has_l2 && rules_.size() > 1) {
         priced(after);
         take(after);
         if (verdict == Verdict::solved && !obeys(point_)) take(together);
         return true;
     }
+    // At the price where the choices of the last rule change sides, `before` breaks it and `after`
+    // obeys. Both are best at that price, and where costs are convex so is their mixture, the one
+    // that meets the rule exactly.
     const double over = excess(*rules_.back(), before), under = excess(*rules_.back(), after);
     const double share =
         over > 0.0 && over > under && std::isfinite(under) ? -under / (over - under) : 0.0;
@@ -177,6 +187,7 @@ double LinearCost::raise(std::size_t j, std::vector<double>& before, std::vector
     }
     std::vector<double> middle = after;
     for (int i = 0; i < 100 && low < high; ++i) {
+        // Down to neighbouring floats: the mixture is only as cheap as the bound at the very price.
         mu_[j] = 0.5 * (low + high);
         if (mu_[j] == low || mu_[j] == high) break;
         best = std::max(best, priced(middle));

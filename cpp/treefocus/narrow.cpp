@@ -1,9 +1,17 @@
+// Where rules cut. A cut has to lead on from a box whose closest point breaks a rule: on the far
+// side the rule can be obeyed in a new way; on the near side, which keeps the point, more is
+// certain (this feature changes, that effect cannot be had), so that narrow() decides or the next
+// cut follows.
 #include "treefocus/narrow.hpp"
 
 #include <algorithm>
 
 namespace treefocus {
 
+// The first broken rule is split on. AtMost and Together: a changed feature that is free to stay is
+// split into "stays" and "changes"; of Together, if there is none, one that stays is split towards
+// a change. Implies: a cause whose effect is out of reach has to go, else the effect is split
+// towards what it should be. Sums are not cut here: their cost does it (RoundedCost).
 std::optional<Cut> BoxRules::broken(const Box& box, const std::int32_t* codes,
                                     const double* values) const {
     for (const Rules::AtMost& rule : rules_.at_most) {
@@ -62,6 +70,8 @@ Cut BoxRules::away_from(const Box& box, const Rules::Condition& condition,
     return {f, code, true, By::all_but};  // only a missing value is left
 }
 
+// A box that no split divides further may be called done if its point breaks a rule and the rule's
+// features have no second value.
 bool BoxRules::is_final(const Box& box, const std::int32_t* codes, const double* values) const {
     const auto is_single = [&](const std::vector<std::int32_t>& features) {
         return std::all_of(features.begin(), features.end(),
@@ -114,6 +124,7 @@ bool BoxRules::has_missing(const Box& box, std::int32_t f) const {
     return forest_.has_sets[f] && box.has(forest_, f, forest_.n_codes(f) - 1);
 }
 
+// A missing value meets no condition, so that a box that has one is never inside.
 bool BoxRules::is_inside(const Box& box, const Rules::Condition& condition) const {
     const std::int32_t f = condition.feature;
     if (choices_.home[f] == kMissing || has_missing(box, f)) return false;
@@ -127,6 +138,7 @@ bool BoxRules::is_inside(const Box& box, const Rules::Condition& condition) cons
     return is_all;
 }
 
+// By the column's own values: between two integers no number lies, and the condition may.
 bool BoxRules::is_outside(const Box& box, const Rules::Condition& condition) const {
     const std::int32_t f = condition.feature;
     if (choices_.home[f] == kMissing) return true;

@@ -57,8 +57,8 @@ private:
     bool has_one_value(const Box& box, std::int32_t f) const;
     std::size_t n_cells(const Box& box, std::int32_t f) const;
     bool has_missing(const Box& box, std::int32_t f) const;  // a missing value is in the box
-    bool is_inside(const Box& box,
-                   const Rules::Condition& condition) const;  // every value of the box meets it
+    // Every value of the box meets it.
+    bool is_inside(const Box& box, const Rules::Condition& condition) const;
     bool is_outside(const Box& box, const Rules::Condition& condition) const;  // none does
     std::optional<Cut> to_change(const Box& box, std::int32_t f) const;
     Cut towards(const Box& box, const Rules::Condition& condition, double value) const;

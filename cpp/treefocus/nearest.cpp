@@ -9,6 +9,7 @@ namespace treefocus {
 
 namespace {
 
+// Ties go to the earlier example, so that the order of the heap does not show.
 struct Near {
     double away;
     std::int64_t index;
@@ -25,6 +26,8 @@ void nearest(const Batch& batch, std::int32_t d, const std::int8_t* kind, const 
     parallel_for(batch.n, 1, n_threads, control, [&](std::int64_t row, std::int64_t) {
         const double *x = batch.rows + row * d, *low = batch.low + row * d,
                      *high = batch.high + row * d;
+        // How far the example is in one feature once it is brought into the row's box: beyond an
+        // end it stops there.
         const auto change = [&](std::int32_t f, double value) {
             if (kind[f] == kCategory)
                 return value == x[f] || (std::isnan(value) && std::isnan(x[f])) ? 0.0 : 1.0;
@@ -41,6 +44,7 @@ void nearest(const Batch& batch, std::int32_t d, const std::int8_t* kind, const 
             const bool is_full = static_cast<std::int32_t>(best.size()) == n_wanted;
             const double farthest = is_full ? best.front().away : INFINITY;
             double away = 0.0;
+            // A sum that has passed the farthest of the best can only grow.
             for (std::int32_t f = 0; f < d && away <= farthest; ++f)
                 away += change(f, examples[i * d + f]);
             const Near candidate{away, i};

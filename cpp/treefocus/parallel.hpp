@@ -36,8 +36,8 @@ namespace treefocus {
 struct Control {
     std::atomic<bool> stop{false};
     std::atomic<std::int64_t> done{0};
-    std::function<bool(std::int64_t done)>
-        poll;  // called every 50 ms by the calling thread; true asks to stop
+    // Called every 50 ms by the calling thread; true asks to stop.
+    std::function<bool(std::int64_t done)> poll;
 };
 
 // Calls work(begin, end) for chunks that cover 0 .. n, on n_threads threads. Chunks that take next
@@ -47,6 +47,7 @@ void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& co
                   const Work& work, bool is_short = false) {
     const std::int64_t n_chunks = (n + chunk - 1) / chunk;
     if (n_chunks == 0) return;
+    // On the calling thread, without a poll: it is over before anyone could press a key.
     if (n_chunks == 1 && is_short) {
         work(0, n);
         control.done += n;

@@ -1,3 +1,6 @@
+// Sums over a plane by corners: a rectangle adds its weight at its first corner, takes it away one
+// past its end in either direction, and adds it again where both ends meet. Prefix sums along rows
+// and columns then give the sum of all rectangles over every cell, in time rectangles + cells.
 #include "treefocus/plane.hpp"
 
 #include <algorithm>
@@ -12,6 +15,8 @@ void Axis::reset(std::int32_t f, std::int32_t from, std::int32_t to) {
     run_of.assign(to - from + 2, 0);
 }
 
+// Until here run_of marks with a 1 where a run begins; now it numbers them. The entry one past the
+// end lets a rectangle that ends at the last cell write its closing corner.
 void Axis::finish() {
     first.assign(1, low);
     for (std::int32_t code = low; code <= high; ++code) {
@@ -23,6 +28,7 @@ void Axis::finish() {
     first.push_back(high + 1);
 }
 
+// Trees that split on neither of the two add the leaf that they have, wherever the two go.
 void Plane::place(std::int32_t f, std::int32_t f_low, std::int32_t f_high, std::int32_t g,
                   std::int32_t g_low, std::int32_t g_high, const std::int32_t* codes,
                   const std::int32_t* leaves) {
@@ -61,6 +67,7 @@ void Plane::shrink(std::int32_t root, const std::int32_t* codes) {
     }
 }
 
+// A child whose range is empty here is out of reach; the axis is only cut where both remain.
 void Plane::split(const Rectangle& at, Axis& axis, std::int32_t Rectangle::* low,
                   std::int32_t Rectangle::* high) {
     const std::int32_t last_left = forest_.code_split[at.node];
@@ -74,6 +81,8 @@ void Plane::split(const Rectangle& at, Axis& axis, std::int32_t Rectangle::* low
     if (left.*low <= left.*high && right.*low <= right.*high) axis.cut(right.*low);
 }
 
+// Any goal will do, of a goal all tests must be met. The tests have a tolerance, so that no answer
+// is left out.
 void Plane::ask(const std::vector<Goal>& goals) {
     may_be_.assign(n_cells(), 0);
     for (const Goal& goal : goals) {

@@ -13,8 +13,8 @@ namespace treefocus {
 // One of the two features: a range of its cells, cut into runs that no tree tells apart.
 struct Axis {
     std::int32_t feature = 0, low = 0, high = 0;
-    std::vector<std::int32_t>
-        run_of;  // (high - low + 2,) the run of a cell; the last entry is the number of runs
+    // (high - low + 2,) the run of a cell; the last entry is the number of runs
+    std::vector<std::int32_t> run_of;
     std::vector<std::int32_t> first;  // (n_runs + 1,) the first cell of a run
     std::int32_t n_runs() const { return static_cast<std::int32_t>(first.size()) - 1; }
     void reset(std::int32_t f, std::int32_t from, std::int32_t to);

@@ -4,11 +4,14 @@
 // candidate is a step over thresholds, and the walker re-evaluates only the trees that a threshold
 // turns. Three moves, until none helps:
 //   project  x onto the box of leaves the point sits in: nothing changes for the model, every
-//   feature comes home a bit; single   bring one feature as close to home as the answer survives;
+//            feature comes home a bit;
+//   single   bring one feature as close to home as the answer survives;
 //   trade    bring one feature closer and send another away, where the sum is cheaper and the
-//   answer survives. Two
-//            features with thresholds are a plane (plane.hpp); a feature with sets goes through its
-//            cells.
+//            answer survives. Two features with thresholds are a plane (plane.hpp); a feature with
+//            sets goes through its cells.
+//
+// The cost falls at every step and there are finitely many cells, so this ends. What it ends at is
+// a local optimum: moves of three features at once are the exact search's.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -47,6 +50,7 @@ public:
             const std::int32_t code = forest_.code(f, point[f]);
             codes_.resize(forest_.n_features);
             codes_[f] = choices_.home[f] == kMissing ? kMissing : code;
+            // A start outside what is allowed is given back as it came.
             if (codes_[f] != kMissing &&
                 !(choices_.all.has(forest_, f, code) && choices_.is_allowed(f, code)))
                 return false;
@@ -94,6 +98,8 @@ private:
     double cost() const { return norms_.total(delta_.data(), forest_.n_features); }
     bool is_cheaper(double than) const { return cost() < than * (1.0 - kCheaper); }
 
+    // Every cell of that box has the same leaves, hence the same answer; the closest one is
+    // cheapest.
     void project() {
         const std::vector<std::int32_t> before(walker_.codes(),
                                                walker_.codes() + forest_.n_features);
@@ -114,6 +120,8 @@ private:
             }
         }
         for (std::int32_t f = 0; f < forest_.n_features; ++f)
+            // Below 0 are features that are missing, or that have no allowed cell there: these
+            // stay.
             if (const std::int32_t code = choices_.closest(f, box_); code >= 0) go(f, code);
         if (!is_obedient())  // the model is as content as before, the rules are not
             for (std::int32_t f = 0; f < forest_.n_features; ++f) go(f, before[f]);
@@ -141,6 +149,8 @@ private:
 
     // The allowed cells closer to home than where the feature is, on both sides of it, the closest
     // first.
+    // Two fingers walk out from home, and the nearer one is taken each time, until both are as far
+    // as the feature is now.
     std::vector<std::int32_t> closer(std::int32_t f) const {
         std::vector<std::int32_t> codes;
         const double here = delta_[f];
@@ -170,6 +180,7 @@ private:
         return codes;
     }
 
+    // The first cell that is still an answer is the best one, for they come cheapest first.
     bool single() {
         bool any = false;
         for (const std::int32_t f : moved()) {
@@ -207,6 +218,7 @@ private:
                !(has_moved(g) && g < f);
     }
 
+    // At most kLargestPlane pairs: wider ones, and sets, which have no plane, go cell by cell.
     bool trade(std::int32_t f, std::int32_t g) {
         if (!forest_.has_sets[f] && !forest_.has_sets[g]) {
             const Reach of_f = reach(f, g), of_g = reach(g, f);
@@ -218,6 +230,10 @@ private:
     }
 
     // Every pair of cells at once.
+    // The plane tells which pairs may be answers, with a tolerance; those are tried on the model
+    // from the cheapest on, so that the first answer is the best trade of the two. In every row of
+    // the plane columns are visited from g's home outwards, where costs rise, and each direction
+    // ends at the first that is too dear.
     bool trade_plane(std::int32_t f, std::int32_t g) {
         plane_.ask(goals_);
         const std::int32_t from_f = code_of(f), from_g = code_of(g);
@@ -275,6 +291,7 @@ private:
 
     // The cells of f that may be cheaper than the point once g is at home. Costs rise away from
     // home.
+    // Bisection: is_near is true up to some cell on either side and false beyond.
     Reach reach(std::int32_t f, std::int32_t g) {
         delta_[g] = choices_.delta[choices_.at(g, choices_.home[g])];
         const auto is_near = [&](std::int32_t code) {
@@ -319,6 +336,8 @@ private:
     }
 
     // Sends a feature along as long as the whole can stay cheaper; true at the first answer.
+    // On the way home a feature gets cheaper first, and dearer behind it: too dear is only the end
+    // where the cost rises. Cells at which no tree turned need not be asked again.
     bool send(std::int32_t g, std::int32_t step) {
         const std::int32_t from = code_of(g);
         std::int64_t seen = walker_.n_turns();  // what the trees have answered already
@@ -336,8 +355,8 @@ private:
         return false;
     }
 
-    static constexpr double kCheaper =
-        1e-12;  // a step has to gain this much, relatively: less may be rounding
+    // A step has to gain this much, relatively: less may be rounding.
+    static constexpr double kCheaper = 1e-12;
     static constexpr std::size_t kLargestPlane = 1 << 20;  // pairs of runs
 
     const Forest& forest_;

@@ -1,3 +1,7 @@
+// The parts that change together, and come back together: box and values (trail), closest point and
+// cost (cost stack), the model at that point (walker), and the pointers of the score tests. On the
+// way up pointers are put back one by one, and totals are copied back, not subtracted, so that
+// rounding does not gather over millions of boxes.
 #include "treefocus/position.hpp"
 
 #include <algorithm>
@@ -17,6 +21,8 @@ Position::Position(const Forest& forest_, const ExactShared& shared_, const Choi
     if (rules_) rules.emplace(*rules_, choices_);
 }
 
+// Values inside cells are only kept track of where something asks for less than a cell: rules, or a
+// cost that rounds.
 bool Position::start(const Goal& goal, double below) {
     limit = below;
     to = goal.to;
@@ -44,6 +50,8 @@ Position::Mark Position::mark() const {
     return m;
 }
 
+// The walker is only moved where a whole cost was restored; a step to one far side restores its
+// own.
 void Position::undo(const Mark& m) {
     trail.undo(m.trail);
     while (pointers_.size() > m.pointers) {
@@ -57,6 +65,7 @@ void Position::undo(const Mark& m) {
     sync();
 }
 
+// Counted before it can fail: what was saved is taken back by undo either way.
 bool Position::settle_again() {
     ++n_costs_;
     cost.save_all(cost_stack_);
@@ -76,10 +85,13 @@ void Position::restore(std::int32_t f) {
     sync();
 }
 
+// Moving to the cell it is in costs a walker nothing, so that all features are simply gone through.
 void Position::sync() {
     for (std::int32_t f = 0; f < forest.n_features; ++f) walker.move_code(f, cost.codes[f]);
 }
 
+// Tests behind the first one that fails do not follow: the box is done, and is undone next. A
+// priced test has a need that falls with the limit: constant - limit.
 bool Position::update_tests() {
     bool is_open = true;
     for (std::size_t i = 0; i < running_.size() && is_open; ++i) {
@@ -94,6 +106,8 @@ bool Position::update_tests() {
     return is_open;
 }
 
+// All steps noted while the inner test stands must be undone before unprice: they are noted by the
+// test's place in running_, which the two share.
 std::optional<Running> Position::price(const ScoreTest& priced, double constant) {
     std::optional<Running> outer;
     if (running_.size() > n_plain_) {
@@ -109,6 +123,8 @@ void Position::unprice(std::optional<Running>&& outer) {
     if (outer) running_.push_back(std::move(*outer));
 }
 
+// With one test there is nothing to compare; the priced one is left out, since its weights have the
+// cost in them and say nothing about which class is behind.
 const Running& Position::hardest() const {
     std::size_t worst = 0;
     double most = -kInfinity;
@@ -130,6 +146,7 @@ bool Position::is_obedient() {
     return !rules || rules->hold(cost.codes.data(), point().data());
 }
 
+// A category is its cell; a number is one value inside a cell, so that values are cut, too.
 void Position::make_stay(std::int32_t f) {
     const std::int32_t own = choices.own[f];
     if (forest.has_sets[f]) trail.set_cells(f, [own](std::int32_t code) { return code == own; });

@@ -77,8 +77,8 @@ private:
     void sync();
     void add(const ScoreTest& test, double need);
 
-    static constexpr double kTolerance =
-        1e-10;  // bounds count as reached this close to the limit, relatively
+    // Bounds count as reached this close to the limit, relatively.
+    static constexpr double kTolerance = 1e-10;
 
     struct PointerBefore {
         std::int32_t test, tree, position;

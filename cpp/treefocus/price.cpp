@@ -1,3 +1,13 @@
+// How the bound of price.hpp is kept.
+//
+// The share that tree m pays for feature f in cell c is theta_m(c) = mean(c) - r_m(c). mean is kept
+// per cell, r_m per interval of the tree (it cannot tell cells within one apart), and what follows
+// from the two is refreshed bottom up:
+//   share_     per interval, the least theta of its cells in the box;
+//   paid_      per leaf, the sum over the tree's axes of the least share that the leaf allows;
+//   total      the price's part, and per tree the least paid - lambda * weight of its open leaves.
+// Taking the least at each level can only lower the bound, so that it holds for every point of the
+// box.
 #include "treefocus/price.hpp"
 
 #include <algorithm>
@@ -19,6 +29,8 @@ TreeGrids::TreeGrids(const Forest& forest, const LeafBoxes& boxes)
         for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1];
              ++node)
             if (const std::int32_t f = forest.feature[node];
+                // A number below the tree's first axis is left over from an earlier tree: f is new
+                // to this one.
                 f >= 0 && axis_of[f] < axis_start.back()) {
                 axis_of[f] = static_cast<std::int32_t>(axis.size());
                 add_axis(forest, tree, f);
@@ -42,6 +54,7 @@ void TreeGrids::add_axis(const Forest& forest, std::int32_t tree, std::int32_t f
     axis.push_back({f, first, static_cast<std::int32_t>(interval_low.size()) - first});
 }
 
+// Intervals between the tree's own thresholds, in order; together they cover the feature.
 void TreeGrids::add_ranges(const Forest& forest, std::int32_t tree, std::int32_t f) {
     std::vector<std::int32_t> cuts;
     for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
@@ -57,6 +70,7 @@ void TreeGrids::add_ranges(const Forest& forest, std::int32_t tree, std::int32_t
     }
 }
 
+// Cells are alike to the tree if every one of its sets on the feature has both of them or neither.
 void TreeGrids::add_classes(const Forest& forest, std::int32_t tree, std::int32_t f) {
     std::vector<std::int32_t> sets;
     for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
@@ -74,11 +88,13 @@ void TreeGrids::add_classes(const Forest& forest, std::int32_t tree, std::int32_
     }
 }
 
+// A leaf's side as runs of intervals: one run of a range, as many as it takes of classes, whose
+// order means nothing.
 void TreeGrids::add_spans(const Forest& forest, const LeafBoxes& boxes, const Side& side,
                           std::int32_t a) {
     const std::int32_t first = axis[a].first_interval, n = axis[a].n_intervals;
-    if (!forest.has_sets[side.feature]) {  // intervals stand in order, and a leaf's range holds
-                                           // each whole or not at all
+    // Intervals stand in order, and a leaf's range holds each whole or not at all.
+    if (!forest.has_sets[side.feature]) {
         const auto low = interval_low.begin() + first, high = interval_high.begin() + first;
         const auto from = std::lower_bound(low, low + n, side.low) - low,
                    end = std::upper_bound(high, high + n, side.high) - high;
@@ -164,6 +180,7 @@ void Price::refresh_tree(std::int32_t tree) {
 }
 
 // The bound for a price, shares as they are.
+// A minimum of linear functions for every tree, so concave in lambda.
 double Price::total(double lambda) const {
     double sum = lambda * test_->need + free_cost_;
     for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
@@ -176,6 +193,11 @@ double Price::total(double lambda) const {
     return sum;
 }
 
+// One step of min-marginal averaging. Before it, the trees' best values with f in cell c are r_m(c)
+// + theta_m(c), and the bound has the sum of their least, each over its own c. After it all of them
+// are q(c) / n, so that the trees agree on the cell and the bound has min over c of q(c), which is
+// no less. An interval that no open leaf reaches gets r = 0: shares add up to the cost whatever r
+// is.
 void Price::sweep(std::int32_t f, const std::vector<double>& cost) {
     std::int32_t n_active = 0;
     const std::int32_t base = choices_->at(f, 0);
@@ -218,6 +240,7 @@ void Price::best_outside(std::int32_t a) {
         for (; end < last && grids_.span[end].axis == a; ++end)
             for (std::int32_t j = grids_.span[end].low; j <= grids_.span[end].high; ++j)
                 own = std::min(own, share[j]);
+        // What the leaf pays on the other axes, and what it earns.
         const double rest = paid_[leaf] - own - state_->lambda * test_->weight[leaf];
         if (begin == last)
             for (double& best : best_) best = std::min(best, rest);
@@ -238,6 +261,8 @@ void Price::start(const std::vector<double>& cost) {
         std::int32_t n_active = 0;
         for (std::int32_t a : grids_.axes_of[f]) {
             const auto& axis = grids_.axis[a];
+            // A tree that sees only one interval of the box has no say in where the feature goes,
+            // and pays nothing.
             std::int32_t n_met = 0;  // intervals with a cell in the box
             for (std::int32_t j = axis.first_interval;
                  j < axis.first_interval + axis.n_intervals && n_met < 2; ++j) {
@@ -256,6 +281,7 @@ void Price::start(const std::vector<double>& cost) {
 }
 
 // Golden section on log(lambda), shares as they are: the bound is concave in lambda.
+// The present price is kept unless a better one is found, so that the bound never falls.
 void Price::search_price(double from, double to, int steps) {
     constexpr double ratio = 0.6180339887498949;
     double a = std::log(from), b = std::log(to);
@@ -273,6 +299,9 @@ void Price::search_price(double from, double to, int steps) {
     if (std::max(f1, f2) > total(state_->lambda)) state_->lambda = std::exp(f1 > f2 ? x1 : x2);
 }
 
+// The state is the outer box's: its shares are valid here as they are, and with fewer cells and
+// leaves every minimum is no lower, so that the bound starts where the outer one ended or above.
+// Sweeps and prices take turns until a turn closes less than a hundredth of the gap to the limit.
 double Price::bound(const Choices& choices, const std::vector<double>& cost, const Box& box,
                     const ScoreTest& test, double limit, int sweeps, State& state,
                     const std::function<bool()>& is_late) {
@@ -298,6 +327,8 @@ double Price::bound(const Choices& choices, const std::vector<double>& cost, con
     for (std::int32_t a = 0; a < static_cast<std::int32_t>(grids_.axis.size()); ++a)
         refresh_axis(a);
     for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) refresh_tree(tree);
+    // The first price: the dearest cell for the largest leaf has the right units, the line search
+    // does the rest.
     if (is_new) {
         double size = 0.0, weight = 0.0;
         for (std::int32_t f = 0; f < d; ++f)
@@ -324,6 +355,8 @@ double Price::bound(const Choices& choices, const std::vector<double>& cost, con
     return best;
 }
 
+// An answer below limit has sum of (lambda * weight - paid) > constant - limit: a score test.
+// Leaves closed here are closed in every box inside.
 void Price::export_to(ScoreTest& test) const {
     test.weight.resize(forest_.n_leaves());
     for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf)

@@ -25,8 +25,8 @@ namespace treefocus {
 struct TreeGrids {
     explicit TreeGrids(const Forest& forest, const LeafBoxes& boxes);
     struct Axis {
-        std::int32_t feature, first_interval,
-            n_intervals;  // intervals are numbered over the whole forest
+        // Intervals are numbered over the whole forest.
+        std::int32_t feature, first_interval, n_intervals;
     };
     struct Span {
         std::int32_t axis, low, high;  // a run of a leaf's intervals on one of its tree's axes
@@ -36,8 +36,8 @@ struct TreeGrids {
     std::vector<std::int32_t> interval_low,
         interval_high;                     // (n_intervals,) codes, or positions in class_cell
     std::vector<std::int32_t> class_cell;  // the cells of classes, one class after another
-    std::vector<std::int32_t>
-        span_start;  // (n_leaves + 1,) a leaf's runs, those of an axis together
+    // (n_leaves + 1,) a leaf's runs, those of an axis together
+    std::vector<std::int32_t> span_start;
     std::vector<Span> span;
     std::vector<std::vector<std::int32_t>> axes_of;  // per feature: the axes on it
     std::vector<std::int32_t> tree_of_axis;

@@ -1,3 +1,9 @@
+// The tableau of a dual simplex method with bounded variables.
+//
+// Every row reads: basic variable + sum of table entries * others = constant, and beta_ is what the
+// basic variables come to with the others at 0 or at their upper ends. Costs are not negative, so
+// that the start, everything at 0, is optimal but for the rows that it breaks. A pivot mends the
+// worst of them and keeps the reduced costs right; once no row is broken, the point is optimal.
 #include "treefocus/program.hpp"
 
 #include <algorithm>
@@ -9,8 +15,8 @@ namespace treefocus {
 namespace {
 
 constexpr double kPivot = 1e-11;  // smaller entries are taken for zero
-constexpr double kBroken =
-    1e-12;  // how far outside its bounds, relatively, a variable counts as broken
+// How far outside its bounds, relatively, a variable counts as broken.
+constexpr double kBroken = 1e-12;
 constexpr int kStepsPerRow = 40;  // more than this is cycling
 
 // Columns 0..n_columns-1 are the program's, then one slack a row.
@@ -35,6 +41,9 @@ public:
         std::copy(program.upper.begin(), program.upper.end(), upper_.begin());
     }
 
+    // Two ends: no row is broken, and the basis is both feasible and optimal; or a broken row has
+    // no variable left that could mend it, and then the row itself, a weighted sum of the given
+    // ones, is the proof. Its weights stand in the columns of the slacks.
     Solution run(std::size_t n_columns) {
         Solution solution;
         for (int step = 0; step < kStepsPerRow * static_cast<int>(n_ + 1); ++step) {
@@ -60,6 +69,7 @@ public:
             if (basis_[i] < n_columns)
                 solution.values[basis_[i]] = std::clamp(beta_[i], 0.0, upper_[basis_[i]]);
         for (std::size_t i = 0; i < n_; ++i)
+            // The price of a row is the reduced cost of its slack: what a unit of room would save.
             solution.prices.push_back(std::max(reduced_[n_columns + i], 0.0));
         return solution;
     }
@@ -67,6 +77,7 @@ public:
 private:
     double& at(std::size_t row, std::size_t column) { return table_[row * m_ + column]; }
 
+    // Broken is below 0 or above the upper end; the worst row leaves, n_ stands for none.
     std::size_t most_broken() const {
         std::size_t worst = n_;
         double most = 0.0;
@@ -77,6 +88,8 @@ private:
         return worst;
     }
 
+    // Of the variables that move the row the right way, the one whose reduced cost is used up
+    // first: any other would turn the sign of that one's. m_ stands for none.
     std::size_t entering(std::size_t row, bool is_low) {
         std::size_t best = m_;
         double least = std::numeric_limits<double>::infinity();
@@ -91,6 +104,8 @@ private:
         return best;
     }
 
+    // The leaving variable goes to the end that it was beyond, the entering one takes what that
+    // frees; then Gauss-Jordan elimination, costs included.
     void pivot(std::size_t row, std::size_t column, bool is_low) {
         const std::size_t leaving = basis_[row];
         const double step = (beta_[row] - (is_low ? 0.0 : upper_[leaving])) / at(row, column);

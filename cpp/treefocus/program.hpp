@@ -24,8 +24,8 @@ enum class Verdict { solved, impossible, open };
 struct Solution {
     Verdict verdict = Verdict::open;
     std::vector<double> values;  // (n_columns,) where solved
-    std::vector<double>
-        prices;  // (n_rows,) of the rows; where impossible, weights whose sum of rows no x meets
+    // (n_rows,) of the rows; where impossible, weights whose sum of rows no x meets
+    std::vector<double> prices;
 };
 
 Solution solve(const Program& program);

@@ -1,4 +1,12 @@
 // Points that are found as if columns could hold any number, brought to numbers they can hold.
+//
+// The bound of a box rests on the relaxed point, which may be any number; an answer has to be one
+// that the columns hold. The gap between the two is closed by the search: it splits beside the
+// rounded value (round_cut), inside a cell if need be, until relaxed and rounded point are the same
+// or too dear.
+//
+// Linear rules are mended here as well. Sums are measured from the row's own excess, which is known
+// in twice the precision: a change of a few units is not lost beside terms of millions.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,6 +19,8 @@ namespace {
 
 // sum of a_i b_i - bound as if computed in twice the precision: rows of large numbers leave small
 // differences.
+// Compensated: fma gives the rounding error of each product, and the terms after it that of each
+// sum.
 double exact_sum(const std::vector<double>& a, const std::vector<std::int32_t>& at, const double* b,
                  double bound) {
     double sum = -bound, error = 0.0;
@@ -38,12 +48,15 @@ void RoundedCost::load_row(const Choices& choices, const Batch& batch, std::int6
     for (const Rules::Linear& rule : batch.rules->linear) {
         const bool asks = std::all_of(rule.features.begin(), rule.features.end(),
                                       [&](std::int32_t f) { return choices.home[f] != kMissing; });
+        // A sum with a missing term asks nothing of this row.
         if (!asks) continue;  // something is missing
         rules_.push_back(&rule);
         own_excess_.push_back(exact_sum(rule.coefficient, rule.features, x_, rule.bound));
     }
 }
 
+// The numbers of the box, ends included; false if it has none, such as a range between two
+// integers.
 bool RoundedCost::set_ends(const Box& box, std::int32_t f) {
     const Ends hull = choices_->hull(f, box);
     low_[f] = hull.low;
@@ -51,6 +64,7 @@ bool RoundedCost::set_ends(const Box& box, std::int32_t f) {
     return hull.low <= hull.high;
 }
 
+// a (v - x) + (a x - b) in place of a v - b.
 double RoundedCost::excess(const Rules::Linear& rule, const std::vector<double>& values) const {
     const std::size_t number = std::find(rules_.begin(), rules_.end(), &rule) - rules_.begin();
     double sum = own_excess_[number];
@@ -59,6 +73,8 @@ double RoundedCost::excess(const Rules::Linear& rule, const std::vector<double>&
     return sum;
 }
 
+// Every term at the end that suits the rule; the slack is doubled, so that what holds() lets pass
+// is never called impossible.
 bool RoundedCost::is_possible(const Rules::Linear& rule) const {
     double least = 0.0, size = std::abs(rule.bound);
     for (std::size_t i = 0; i < rule.features.size(); ++i) {
@@ -70,6 +86,7 @@ bool RoundedCost::is_possible(const Rules::Linear& rule) const {
     return !(least > rule.bound + 2.0 * Rules::Linear::slack(size));
 }
 
+// Above zero, the rules want the feature smaller.
 double RoundedCost::pull_of(std::int32_t f) const {
     double pull = 0.0;
     for (const Rules::Linear* rule : rules_)
@@ -84,6 +101,7 @@ void RoundedCost::round(std::int32_t f, double pull) {
     const Grain grain = batch_->grain_of(f);
     if (grain.kind == Kind::any || (relaxed_[f] == x_[f] && choices_->may_stay[f])) return;
     constexpr double kNudge = 1e-12;  // a value that is on the grain but for rounding stays there
+    // A feature rounded against the pull would break the sum that the point just meets.
     const double value = relaxed_[f],
                  nudged = value + (pull > 0.0 ? kNudge : -kNudge) * std::abs(value);
     const double rounded = pull == 0.0  ? snap(value, grain)
@@ -107,6 +125,7 @@ void RoundedCost::repair(const std::vector<double>& dearness, bool is_rounded) {
             is_done = false;
             std::vector<std::size_t> order(rule->features.size());
             std::iota(order.begin(), order.end(), 0);
+            // What it costs to take one unit off the sum.
             const auto price = [&](std::size_t i) {
                 return dearness[rule->features[i]] / std::abs(rule->coefficient[i]);
             };
@@ -114,6 +133,8 @@ void RoundedCost::repair(const std::vector<double>& dearness, bool is_rounded) {
                       [&](std::size_t a, std::size_t b) { return price(a) < price(b); });
             for (const std::size_t i : order) {
                 const std::int32_t f = rule->features[i];
+                // After rounding only columns of any number may move: the others would leave their
+                // grain.
                 if (is_rounded && batch_->kind_of(f) != Kind::any) continue;
                 const double target =
                     std::clamp(point_[f] - over / rule->coefficient[i], low_[f], high_[f]);
@@ -126,11 +147,14 @@ void RoundedCost::repair(const std::vector<double>& dearness, bool is_rounded) {
     }
 }
 
+// As a linear program in steps up and down from home, the closest point of the box in every
+// feature, where each costs dearness a unit. Home need not obey; the right side is what each rule
+// has to spare there.
 Verdict RoundedCost::meet_rules(const std::vector<double>& dearness, std::vector<double>& values,
                                 std::vector<double>& prices) const {
     const std::size_t d = codes.size(), k = rules_.size();
-    std::vector<std::size_t>
-        columns;  // two a feature: up and down from the value that is closest to the row's
+    // Two a feature: up and down from the value that is closest to the row's.
+    std::vector<std::size_t> columns;
     for (std::size_t f = 0; f < d; ++f)
         if (is_free_[f]) columns.push_back(f);
     std::vector<double> home = x_values();
@@ -156,6 +180,7 @@ Verdict RoundedCost::meet_rules(const std::vector<double>& dearness, std::vector
     const Solution solution = solve(program);
     prices = solution.prices;
     if (solution.verdict == Verdict::impossible)
+        // The program's word alone is not enough: its arithmetic is approximate.
         return is_impossible(prices) ? Verdict::impossible : Verdict::open;
     if (solution.verdict == Verdict::open) return Verdict::open;
     values = home;
@@ -169,6 +194,9 @@ Verdict RoundedCost::meet_rules(const std::vector<double>& dearness, std::vector
 }
 
 // Whether the weighted sum of the rules is broken by every point of the box, rounding included.
+// Farkas: weights >= 0 add the rules up to one sum, whose least value over the box is taken feature
+// by feature. If even that is above zero, by more than all rounding in it, no point obeys all of
+// them.
 bool RoundedCost::is_impossible(const std::vector<double>& weights) const {
     std::vector<double> slope(codes.size(), 0.0);
     double least = 0.0, size = 0.0;
@@ -224,12 +252,18 @@ void RoundedCost::nudge(const Rules::Linear& rule) {
     }
 }
 
+// The search keeps the rounded point in the box; where the two are the same, the relaxed one is in
+// it as well.
 bool RoundedCost::has_lost(std::int32_t f, const Box& box) const {
     if (!is_free_[f] || relaxed_[f] == point_[f]) return false;
     const Ends hull = choices_->hull(f, box);
     return !(relaxed_[f] >= hull.low && relaxed_[f] <= hull.high);
 }
 
+// The far side begins at the next value that the column holds, on the side where the relaxed point
+// lies, or at the row's own where that comes first. The feature with the largest gap is taken:
+// there the bound has most to gain. Columns of any number are not split, they need no rounding;
+// those of float32 are so fine that splitting would not end.
 std::optional<Cut> RoundedCost::round_cut(const Box& box, bool anywhere) const {
     std::optional<Cut> best;
     double most = 0.0;

@@ -5,6 +5,8 @@
 
 namespace treefocus {
 
+// In plain float64 and in the order given, as a user would check it; a missing term gives NaN, and
+// such a sum asks nothing.
 bool Rules::Linear::holds(const double* values) const {
     double sum = 0.0, largest = std::abs(bound);
     for (std::size_t i = 0; i < features.size(); ++i) {

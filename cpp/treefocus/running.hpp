@@ -56,6 +56,7 @@ private:
         constexpr std::int32_t kBlock = 16;
         const std::int32_t end = boxes_->slot_start[f + 1];
         for (std::int32_t first = boxes_->slot_start[f]; first < end; first += kBlock) {
+            // Without a branch inside, so that the compiler compares a block at once.
             std::int32_t any = 0;
             if (first + kBlock <= end)
                 for (std::int32_t i = 0; i < kBlock; ++i)
@@ -73,8 +74,8 @@ private:
     const LeafBoxes* boxes_ = nullptr;
     const Choices* choices_ = nullptr;
     std::vector<std::int32_t> position_;  // (n_trees,) into test.order
-    std::vector<std::int32_t> low_,
-        high_;  // (n_slots,) what the wish asks of the feature; everything if nothing
+    // (n_slots,) what the wish asks of the feature; everything if nothing
+    std::vector<std::int32_t> low_, high_;
 };
 
 }  // namespace treefocus

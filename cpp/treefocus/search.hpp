@@ -89,8 +89,8 @@ private:
     };
     void price_box(int depth, Priced& priced);
 
-    static constexpr std::int64_t kRootBoxes =
-        5000;  // plain boxes before a box gets a priced bound
+    // Plain boxes before a box gets a priced bound.
+    static constexpr std::int64_t kRootBoxes = 5000;
     static constexpr std::int64_t kBoxes = 1000;
     static constexpr std::int64_t kAllBoxes = std::numeric_limits<std::int64_t>::max() / 4;
     static constexpr int kRootSweeps = 30, kSweeps = 6;

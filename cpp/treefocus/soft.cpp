@@ -78,6 +78,7 @@ double SoftBlock::bytes(const Forest& forest) {
            columns * 8.0 * (forest.n_leaves() + kLanes * forest.n_features);
 }
 
+// Two classes under a softmax need the difference of their scores only, and half of the passes.
 SoftBlock::SoftBlock(const Forest& forest, const SoftForest& soft)
     : z(static_cast<std::size_t>(forest.n_features) * kLanes),
       gradient(z.size()),
@@ -110,6 +111,9 @@ SoftBlock::SoftBlock(const Forest& forest, const SoftForest& soft)
         const double first = soft.threshold[forest.start[f]],
                      last = soft.threshold[forest.start[f + 1] - 1];
         centre_[f] = 0.5 * (first + last);
+        // exp overflows at 709. With the centre in the middle of the thresholds their factors stay
+        // within exp(300), and a row's own is clipped at exp(690), where nothing is left of the
+        // slope.
         is_wide_[f] = !(soft.sigma * (last - first) < 600.0);
         for (std::int32_t s = forest.slot_start[f]; s < forest.slot_start[f + 1]; ++s)
             pull_[s] =
@@ -119,6 +123,8 @@ SoftBlock::SoftBlock(const Forest& forest, const SoftForest& soft)
     }
 }
 
+// Three ways to be routed: by set or by a missing value as the model does, without a slope; by the
+// factored exponential; and, where that would overflow, by one exponential a threshold.
 void SoftBlock::activate() {
     for (std::int32_t f = 0; f < forest_.n_features; ++f) {
         const std::int32_t a = forest_.slot_start[f], b = forest_.slot_start[f + 1];
@@ -166,6 +172,8 @@ double SoftBlock::slopes(int lane, double* slope) const {
     }
     const double direction = sign[lane] > 0 ? 1.0 : -1.0;
     double p;
+    // d p_y / d score_k = tau p_y ([k = y] - p_k), with scores shifted by the largest against
+    // overflow.
     if (soft_.use_softmax) {
         double top = -INFINITY, sum = 0.0;
         for (std::int32_t k = 0; k < n_columns_; ++k)
@@ -183,6 +191,8 @@ double SoftBlock::slopes(int lane, double* slope) const {
     return sign[lane] > 0 ? p : 1.0 - p;
 }
 
+// By the chain rule: d loss / d z = sum over columns of slope_k * d score_k / d z; the sigma that
+// every activation's slope has is multiplied in here, once.
 void SoftBlock::run() {
     const std::size_t size = z.size();
     activate();
@@ -220,6 +230,8 @@ void soft_loss(const Forest& forest, const SoftForest& soft, const double* z,
             SoftBlock block(forest, soft);
             for (std::int64_t first = begin; first < end; first += kLanes) {
                 for (int l = 0; l < kLanes; ++l) {
+                    // The last block is filled up with its last row; what those lanes compute is
+                    // not used.
                     const std::int64_t i = std::min(first + l, end - 1);
                     for (std::int32_t f = 0; f < d; ++f) block.z[f * kLanes + l] = z[i * d + f];
                     block.label[l] = label[i];

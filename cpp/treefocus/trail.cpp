@@ -20,6 +20,8 @@ void Trail::set_range(std::int32_t f, std::int32_t low, std::int32_t high) {
     note_changed(f);
 }
 
+// Values only ever shrink on the way down: the new ends meet the old ones. Not noted as changed,
+// for score tests see cells only; who cuts values narrows the cells beside.
 void Trail::set_values(std::int32_t f, double low, double high, bool moves) {
     note(Kept::values, f);
     values_.push_back({box_.value_low[f], box_.value_high[f], box_.moves[f]});
@@ -28,6 +30,8 @@ void Trail::set_values(std::int32_t f, double low, double high, bool moves) {
     box_.moves[f] = box_.moves[f] || moves;
 }
 
+// Three stacks, of steps, words and values; a step says which of the others it has something on.
+// Nothing is `changed` afterwards: pointers come back by their own notes.
 void Trail::undo(std::size_t length) {
     while (steps_.size() > length) {
         const Step& step = steps_.back();
