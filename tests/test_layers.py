@@ -21,6 +21,7 @@ LAYERS = (
     ("commands",),
     ("app", "scale", "evaluation"),
     ("explainer", "loans"),
+    ("options",),
     ("explanation",),
     ("render",),
     ("search",),

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from treefocus.explanation.rounding import shortest_in_cell
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Floats, Ints
 from treefocus.model.grid import readable
+from treefocus.options import EXPLAINER, check, named
 from treefocus.problem.compile import dry_run, with_domains
 from treefocus.problem.distances import Distance, as_distance, weighted
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
@@ -136,12 +137,7 @@ class Explainer:
         if self.plausibility is not None:
             chosen = Plausible(chosen, self.plausibility)
         table = _checked(self._table(X, "X"), "X", self.forest.n_features, self._names)
-        if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
-            reject("time_limit", "a number of seconds above 0, or None", time_limit)
-        if not (isinstance(n, Integral) and n > 0):
-            reject("n", "a whole number above 0", repr(n))
-        if on_interrupt not in ("raise", "return"):
-            reject("on_interrupt", "'raise' or 'return'", repr(on_interrupt))
+        check(time_limit=time_limit, n=n, on_interrupt=on_interrupt)
         interruption = Interruption() if on_interrupt == "return" else None
         groups = self._question(table, target).groups()
         pieces, n_before = [], 0
@@ -380,8 +376,7 @@ class Explainer:
 
 def explain(model: Any, X: Any, data: Any = None, **options: Any) -> Explanations:
     """Explain rows in one call: the options of `Explainer` and `Explainer.explain` together."""
-    own = ("distance", "constraints", "scale", "bounds", "schema", "plausibility", "weights")
-    building = {name: options.pop(name) for name in own if name in options}
+    building = {name: options.pop(name) for name in named(EXPLAINER) if name in options}
     return Explainer(model, data, **building).explain(X, **options)
 
 

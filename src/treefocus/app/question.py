@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass
 
-from treefocus.constraints.kinds import Constraint
-from treefocus.problem.plausibility import Measure
+from treefocus.options import SERVICE, ExplainerOptions, names_at
 from treefocus.search.plausible import FURTHER
 
 
 @dataclass(frozen=True)
-class ExplainOptions:
-    """The options of `Explainer` and of `Explainer.explain`."""
+class ExplainOptions(ExplainerOptions):
+    """The options of `Explainer` and of `Explainer.explain`, with a service's defaults."""
 
     distance: str = "manhattan"
-    constraints: tuple[Constraint, ...] = ()
-    target: Any = field(default=None, hash=False)
-    strategy: str = "auto"
     time_limit: float | None = 1.0
-    seed: int = 0
-    n: int = 1  # ways out
-    scale: Any = field(default="range", hash=False)
-    bounds: Any = field(default=None, hash=False)
-    weights: dict[str, float] | None = field(default=None, hash=False)
-    plausibility: Measure | None = None
 
     @property
     def text(self) -> str:
-        """All options as text; jobs that an earlier server left behind are known by it."""
-        return f"Question({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in fields(self))})"
+        """All that a caller can say as text; jobs that an earlier server left behind are known by it."""
+        return f"Question({', '.join(f'{name}={getattr(self, name)!r}' for name in names_at(SERVICE))})"
 
     @property
     def n_searches(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -22,6 +22,7 @@ from treefocus.explanation.batch import Explanations
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Floats
 from treefocus.model.grid import readable
+from treefocus.options import EXPLAINER, SERVICE, named, names_at
 from treefocus.problem.targets import one_a_row, put
 from treefocus.schema.schema import Schema
 from treefocus.tables.columns import check_columns
@@ -82,15 +83,11 @@ class Service:
 
     def explainer(self, question: ExplainOptions) -> Explainer:
         """The explainer for a question; kept, for its making takes longer than most answers."""
-        weights = None if question.weights is None else tuple(question.weights.items())
-        return self._explainers(
-            distance=question.distance, constraints=question.constraints, scale=_frozen(question.scale),
-            bounds=_frozen(question.bounds), weights=weights, plausibility=question.plausibility,
-        )  # fmt: skip
+        return self._explainers(**{name: _frozen(getattr(question, name)) for name in _OF_EXPLAINERS})
 
-    def _built(self, *, scale: Any, weights: tuple[tuple[str | int, float], ...] | None, **options: Any) -> Explainer:
-        own = None if weights is None else dict(weights)
-        return Explainer(self._model, self._data, schema=self._schema, scale=_thawed(scale), weights=own, **options)
+    def _built(self, **options: Any) -> Explainer:
+        given = {name: _THAWED[name](own) if name in _THAWED else own for name, own in options.items()}
+        return Explainer(self._model, self._data, schema=self._schema, **given)
 
     def _identity(self) -> str:
         """What answers depend on besides the call: the model, the space of the data, the defaults."""
@@ -202,9 +199,14 @@ def _label(code: float, labels: Sequence[Any]) -> Any:
 
 
 def _frozen(option: Any) -> Any:
-    """Lists as tuples, so that they can be keys."""
+    """Lists and mappings as tuples, so that they can be keys."""
+    if isinstance(option, dict):
+        return tuple(option.items())
     return tuple(map(_frozen, option)) if isinstance(option, list | tuple) else option
 
 
-def _thawed(scale: Any) -> Any:
-    return list(scale) if isinstance(scale, tuple) else scale
+_THAWED: dict[str, Callable[[Any], Any]] = {
+    "scale": lambda scale: list(scale) if isinstance(scale, tuple) else scale,
+    "weights": lambda weights: None if weights is None else dict(weights),
+}
+_OF_EXPLAINERS = tuple(name for name in named(EXPLAINER) if name in names_at(SERVICE))

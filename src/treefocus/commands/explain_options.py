@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
-from treefocus.problem import distances
-from treefocus.search import NAMED as STRATEGIES
+from treefocus.options import OPTIONS
 from treefocus.tables.files import TABLE_FILES
 
 OUTPUTS = (*TABLE_FILES, ".json", ".html")
+
+
+def _one_of(name: str) -> str:
+    return OPTIONS[name].told(f": {', '.join(OPTIONS[name].values)}")
+
 
 # the model and its rows
 Model = Annotated[
@@ -31,11 +35,11 @@ Train = Annotated[
 ]
 SchemaFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="What the columns are, as `treefocus schema` writes it: .yaml."),
+    typer.Option(metavar="FILE", help=OPTIONS["schema"].told(", as `treefocus schema` writes it: .yaml")),
 ]
 
 # what small means, and what may change
-DistanceName = Annotated[str, typer.Option(metavar="NAME", help=f"What small means: {', '.join(distances.NAMED)}.")]
+DistanceName = Annotated[str, typer.Option(metavar="NAME", help=_one_of("distance"))]
 Fix = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that must not change. Repeatable.")]
 Increase = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only grow. Repeatable.")]
 Decrease = Annotated[
@@ -56,7 +60,7 @@ InWords = Annotated[
 
 # what is wanted
 Target = Annotated[
-    str | None, typer.Option(metavar="CLASS", help="The class to reach; any other than the present if not given.")
+    str | None, typer.Option(metavar="CLASS", help=OPTIONS["target"].told("; any other than the present if not given"))
 ]
 AtLeast = Annotated[
     float | None, typer.Option(metavar="P", help="With --target: the probability that the class has to reach.")
@@ -66,32 +70,35 @@ Between = Annotated[
     typer.Option(metavar="LOW:HIGH", help="The predicted number to reach, of a regression; a side may be empty."),
 ]
 Ways = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Ways out to look for, each without a column that another needs.")
+    int, typer.Option(min=1, metavar="N", help=OPTIONS["n"].told(", each without a column that another needs"))
 ]
 Weights = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN:NUMBER",
-        help="What a change of a column weighs (under euclidean, its square); 1 if not given. Repeatable.",
+        help=OPTIONS["weights"].told(" (under euclidean, its square); 1 if not given") + " Repeatable.",
     ),
 ]
 
 # how to search
-StrategyName = Annotated[str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(STRATEGIES)}.")]
+StrategyName = Annotated[str, typer.Option(metavar="NAME", help=_one_of("strategy"))]
 Scale = Annotated[
-    str, typer.Option(metavar="NAME", help="What a change of 1 means in each column: range, std, mad or none.")
+    str, typer.Option(metavar="NAME", help=OPTIONS["scale"].told(f": {', '.join(OPTIONS['scale'].values)} or none"))
 ]
 Bounds = Annotated[
     str | None,
-    typer.Option(metavar="LOW:HIGH", help="Domain of every column; the range of the training rows if not given."),
+    typer.Option(
+        metavar="LOW:HIGH",
+        help=OPTIONS["bounds"].told(", for every column; the range of the training rows if not given"),
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A column of the files that is not the model's. Repeatable."),
 ]
-TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time for one row.")]
-Threads = Annotated[int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")]
-Seed = Annotated[int, typer.Option(metavar="N", help="Start of the random numbers, where any are used.")]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help=OPTIONS["time_limit"].told())]
+Threads = Annotated[int | None, typer.Option(metavar="N", help=OPTIONS["n_jobs"].told("; all cores if not given"))]
+Seed = Annotated[int, typer.Option(metavar="N", help=OPTIONS["seed"].told())]
 
 # what is read and written
 AllowPickle = Annotated[
