@@ -68,7 +68,7 @@ class Draft:
 
     def columns(self, names: Iterable[Any]) -> list[int]:
         """The positions of columns."""
-        return [self.schema.index(name) for name in names]
+        return self.schema.positions(names)
 
     def number(self, column: int, what: str) -> int:
         """The column, if it holds numbers."""
@@ -193,8 +193,8 @@ class Increasing(_OfColumns):
     words = "increasing"
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
-        for j in draft.columns(self.columns):
-            draft.only_towards(j, 1, f"Increasing({draft.schema.names[j]!r})")
+        for j, column in zip(draft.columns(self.columns), self.columns, strict=True):
+            draft.only_towards(j, 1, f"Increasing({column!r})")
 
 
 class Decreasing(_OfColumns):
@@ -206,8 +206,8 @@ class Decreasing(_OfColumns):
     words = "decreasing"
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
-        for j in draft.columns(self.columns):
-            draft.only_towards(j, -1, f"Decreasing({draft.schema.names[j]!r})")
+        for j, column in zip(draft.columns(self.columns), self.columns, strict=True):
+            draft.only_towards(j, -1, f"Decreasing({column!r})")
 
 
 class MayBeMissing(_OfColumns):

@@ -116,7 +116,8 @@ def shortest(
             with np.errstate(over="ignore"):  # on the side that is not taken
                 candidate = rounded(np.where(step >= 0, value[left] / power, value[left] * power))
                 number = np.where(step >= 0, candidate * power, candidate / power)
-            stored = np.where(is_float32[left], as_input(number, "float32"), number)
+            stored = as_input(number, "float32") if is_float32.any() else number
+            stored = np.where(is_float32[left], stored, number)
             fits = (np.abs(step) < len(_POWERS)) & (np.abs(number - value[left]) <= tolerance[left])
             for bounded in (number, stored):
                 fits &= (low[left] <= bounded) & (bounded <= high[left])

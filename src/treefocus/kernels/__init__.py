@@ -110,7 +110,7 @@ def compiled(forest: Forest) -> _core.Forest:
 
 def hard_scores(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Floats:
     """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
-    scores = np.empty((len(rows), forest.n_outputs))
+    scores = np.empty((len(rows), forest.leaf_value.shape[1]))
     _core.hard_scores(compiled(forest), _floats(rows), scores, n_threads(n_jobs))
     return scores
 

@@ -187,6 +187,15 @@ class Batch:
         """(n_rows,) whether these predictions are what is asked for."""
         return np.asarray(np.where(self.target >= 0, predicted == self.target, predicted != self.origin))
 
+    def is_answer(self, predicted: Ints, points: Floats) -> NDArray[np.bool_]:
+        """(n_rows,) whether these predictions are what is asked for, of points that obey every constraint."""
+        return np.asarray(self.is_flipped(predicted) & self.obeys(points))
+
+    def obeys(self, points: Floats) -> NDArray[np.bool_]:
+        """(n_rows,) whether each point obeys every constraint."""
+        obeyed = self.is_allowed(points) & self.is_on_grain(points)
+        return obeyed & self.rules.hold(self.rows, points) if self.rules.all else obeyed
+
     def is_allowed(self, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether every value lies in its box."""
         inside = (points >= self.low) & (points <= self.high)

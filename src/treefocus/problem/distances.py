@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.errors import InvalidInput, reject
-from treefocus.kernels.inputs import CompiledDistance, Metric, Norms
+from treefocus.kernels.inputs import Batch, CompiledDistance, Metric, Norms
 from treefocus.model.forest import Floats
 
 L1, L2, LINF, L0 = range(4)  # the rows of Norms.weights
@@ -42,9 +42,22 @@ class Distance(ABC):
         """The distance as the compiled descent takes it, None if only Python knows it."""
         return None
 
+    def measured(self, batch: Batch, points: Floats) -> Floats:
+        """(n_rows,) how far the points of a batch are from its rows.
+
+        Where the distance depends on the change alone, one too small to show next to the value itself still counts.
+        """
+        with np.errstate(over="ignore"):  # of a value near the end of float64: as far as can be
+            if self.is_shift_invariant:
+                moved = batch.changes(points)
+                return self.value(np.where(np.isnan(moved), np.nan, 0.0), moved)
+            start, reached = batch.start, batch.to_z(points)
+            start[:, batch.choices.column] = reached[:, batch.choices.column] = np.nan  # kept as they are
+            return self.value(start, reached)
+
     @property
     def is_shift_invariant(self) -> bool:
-        """Whether d(z, y) depends on y - z only; then the tiniest change can be measured without cancellation."""
+        """Whether d(z, y) depends on y - z only."""
         return self.norms is not None
 
     @property

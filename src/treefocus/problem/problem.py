@@ -76,25 +76,20 @@ class Problem:
 
     def is_valid(self, points: Floats) -> Bools:
         """(n_rows,) whether each point gets the wanted answer from the hard forest and obeys every constraint."""
-        flips = self.batch.is_flipped(kernels.predict(self.forest, points))
-        return np.asarray(flips & self.obeys(points))
+        return self.batch.is_answer(kernels.predict(self.forest, points), points)
 
     def obeys(self, points: Floats) -> Bools:
         """(n_rows,) whether each point obeys every constraint."""
-        batch = self.batch
-        obeyed = batch.is_allowed(points) & batch.is_on_grain(points)
-        return np.asarray(obeyed & batch.rules.hold(batch.rows, points))
+        return self.batch.obeys(points)
+
+    def cost_of(self, points: Floats, rows: NDArray[np.intp] | None = None) -> Floats:
+        """(n_points,) what each point costs the row it is offered to, one of `rows` or its own; infinity if invalid."""
+        part = self if rows is None else self.subset(rows)
+        return np.where(part.is_valid(points), part.distance_to(points), np.inf)
 
     def distance_to(self, points: Floats) -> Floats:
         """(n_rows,) what each point costs."""
-        batch = self.batch
-        with np.errstate(over="ignore"):  # of a value near the end of float64: as far as can be
-            if self.distance.is_shift_invariant:  # a change too small to show next to the value itself still counts
-                moved = batch.changes(points)
-                return self.distance.value(np.where(np.isnan(moved), np.nan, 0.0), moved)
-            start, reached = batch.start, batch.to_z(points)
-            start[:, batch.choices.column] = reached[:, batch.choices.column] = np.nan  # kept as they are
-            return self.distance.value(start, reached)
+        return self.distance.measured(self.batch, points)
 
     def parts(self) -> Iterator[tuple[NDArray[np.intp], Problem]]:
         """The problem, row numbers and question, once for each set of columns in which rows can be missing a value.

@@ -171,6 +171,10 @@ class Schema:
     def __getitem__(self, name: str) -> Feature:
         return self.features[self.index(name)]
 
+    def positions(self, names: Iterable[Any]) -> list[int]:
+        """The positions of columns, by name or number."""
+        return [self.index(name) for name in names]
+
     def index(self, name: Any) -> int:
         """The position of a column, by name or number."""
         if isinstance(name, Integral):

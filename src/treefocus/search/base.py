@@ -203,13 +203,12 @@ class Incumbent:
 
     def __post_init__(self) -> None:
         self.points = np.full_like(self.problem.batch.rows, np.nan)
-        self.distance = np.full(len(self.problem), np.inf)
+        self.distance = np.full(len(self.points), np.inf)
 
     def offer(self, points: Floats, chosen: NDArray[np.intp] | None = None) -> None:
         """Keep those points, of the `chosen` rows or of all, that are valid and closer than what was there."""
-        rows = np.arange(len(self.problem)) if chosen is None else chosen
-        part = self.problem.subset(rows)
-        distance = np.where(part.is_valid(points), part.distance_to(points), np.inf)
+        rows = np.arange(len(self.points)) if chosen is None else chosen
+        distance = self.problem.cost_of(points, chosen)
         closer = distance < self.distance[rows]
         self.points[rows[closer]] = points[closer]
         self.distance[rows[closer]] = distance[closer]
