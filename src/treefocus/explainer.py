@@ -21,6 +21,16 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import predictions
 from treefocus.explanation.batch import Explanations, joined, timed
 from treefocus.explanation.predictions import told_of
+from treefocus.explanation.reasons import (
+    AlreadyThere,
+    ByStatus,
+    NoAllowedValue,
+    NoOtherWay,
+    NotConfirmed,
+    Reason,
+    Undecided,
+    Unreadable,
+)
 from treefocus.explanation.rounding import shortest_in_cell
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Floats, Ints
@@ -39,13 +49,13 @@ from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
 from treefocus.search.base import Interruption, solved
 from treefocus.search.confirmed import Confirm, Confirmed, sure
 from treefocus.search.plausible import Plausible
-from treefocus.search.ways import NO_OTHER_WAY, ways_out, without_answers
+from treefocus.search.ways import ways_out, without_answers
 from treefocus.tables.columns import check_columns
 from treefocus.tables.labels import Coding
 from treefocus.tables.onehot import FoldedTable, Folding
 from treefocus.tables.table import Table, as_table
 
-UNDECIDED = "; the constraints and this distance together leave cases that the search cannot decide"
+Reasons = dict[int, Reason]  # of rows that have one besides their status
 EXAMPLES = 10_000  # training rows kept to start from
 
 
@@ -213,7 +223,7 @@ class Explainer:
         """(n_features,) columns of whole numbers; where a file only seems to hold them, unless fractions are listed."""
         return np.asarray((table.grain == INTEGER) & (table.has_dtypes | ~self._has_fractions))
 
-    def _settle(self, table: Table, group: Group, problem: Problem, confirm: Confirm) -> tuple[Outcome, dict[int, str]]:
+    def _settle(self, table: Table, group: Group, problem: Problem, confirm: Confirm) -> tuple[Outcome, Reasons]:
         """The rows that need no search, and why: unreadable, already there, or without an allowed value."""
         values = table.values[group.rows]
         is_read = readable(self.forest, values)
@@ -226,15 +236,14 @@ class Explainer:
         contradicted = ~problem.has_box & is_readable
         outcome.status[contradicted], outcome.lower_bound[contradicted] = Status.INFEASIBLE, np.inf
         outcome.status[~is_readable] = Status.INVALID
-        reasons = dict.fromkeys(np.flatnonzero(already).tolist(), "the row has the wanted answer already")
+        reasons: Reasons = dict.fromkeys(np.flatnonzero(already).tolist(), AlreadyThere())
         names = self.schema.names
         for i in np.flatnonzero(contradicted):
-            columns = [names[j] for j in np.flatnonzero(~problem.has_value[i])]
-            reasons[int(i)] = f"the constraints and bounds together allow no value of {', '.join(columns)}"
+            reasons[int(i)] = NoAllowedValue(tuple(names[j] for j in np.flatnonzero(~problem.has_value[i])))
         for i in np.flatnonzero(~is_readable):
             row = int(group.rows[i])
-            columns = [f"{names[j]} = {_written(table, row, int(j))}" for j in np.flatnonzero(~is_read[i])]
-            reasons[int(i)] = f"the model cannot read {', '.join(columns)}"
+            cells = (f"{names[j]} = {_written(table, row, int(j))}" for j in np.flatnonzero(~is_read[i]))
+            reasons[int(i)] = Unreadable(tuple(cells))
         return outcome, reasons
 
     def _confirming(self, target: Any) -> Confirm:
@@ -258,7 +267,7 @@ class Explainer:
             return None if asked is None else lambda points: _lies_in(target, asked(points))
         return None
 
-    def _check_on_model(self, question: Question, problem: Problem, outcome: Outcome, reasons: dict[int, str]) -> None:
+    def _check_on_model(self, question: Question, problem: Problem, outcome: Outcome, reasons: Reasons) -> None:
         """Ask the source model itself, where it is at hand; a row on which it disagrees is not returned."""
         answered = np.flatnonzero(outcome.has_answer)
         if self._own_predict is None or not answered.size:
@@ -271,7 +280,7 @@ class Explainer:
         wrong = answered[~is_answer]
         outcome.points[wrong], outcome.distance[wrong], outcome.lower_bound[wrong] = np.nan, np.nan, 0.0
         outcome.status[wrong] = Status.NOT_FOUND
-        reasons.update(dict.fromkeys(wrong.tolist(), "a change was found, but the model itself does not confirm it"))
+        reasons.update(dict.fromkeys(wrong.tolist(), NotConfirmed()))
 
     def _decided(self, problem: Problem, points: Floats) -> Ints:
         """(n_rows,) the class by the source model's own answers."""
@@ -288,7 +297,7 @@ class Explainer:
         question: Question,
         problem: Problem,
         outcome: Outcome,
-        reasons: dict[int, str],
+        reasons: Reasons,
     ) -> Explanations:
         self._check_on_model(question, problem, outcome, reasons)
         told = told_of(self.forest, question.target)
@@ -301,7 +310,7 @@ class Explainer:
             predicted=told.answers(problem.batch.rows, outcome.status != Status.INVALID),
             outcome=told.answers(outcome.points, outcome.has_answer),
             found=outcome,
-            reasons=_sentences(outcome, reasons),
+            why=_reasons(outcome, reasons),
             distance_name=self.distance_name,
             problem=problem,
             seconds=0.0,
@@ -436,21 +445,22 @@ def _lies_in(interval: Interval, values: Any) -> Bools:
     return np.asarray((own >= interval.low) & (own <= interval.high))
 
 
-def _sentences(outcome: Outcome, reasons: dict[int, str]) -> tuple[str, ...]:
-    """What is said of each row: its own reason, else its status's."""
-    said = {status: status.value for status in Status}
-    sentences = [said[status] for status in outcome.status]
+def _reasons(outcome: Outcome, reasons: Reasons) -> tuple[Reason, ...]:
+    """Why each row came out so: its own reason, else its status's."""
+    of_status: dict[Status, Reason] = {status: ByStatus(status) for status in Status}
+    found = [of_status[status] for status in outcome.status]
     for i in np.flatnonzero(outcome.is_undecided if outcome.is_undecided is not None else []).tolist():
-        sentences[i] += UNDECIDED if outcome.status[i] in (Status.BOUNDED, Status.NOT_FOUND) else ""
+        if outcome.status[i] in Undecided.of:
+            found[i] = Undecided(outcome.status[i])
     for i, reason in reasons.items():
-        sentences[i] = reason
-    return tuple(sentences)
+        found[i] = reason
+    return tuple(found)
 
 
-def _no_other(outcome: Outcome, reasons: dict[int, str]) -> dict[int, str]:
-    """What is said of rows that have no further way out."""
+def _no_other(outcome: Outcome, reasons: Reasons) -> Reasons:
+    """Why rows have no further way out."""
     proven = np.flatnonzero(outcome.status == Status.INFEASIBLE).tolist()
-    return dict.fromkeys(proven, NO_OTHER_WAY) | reasons
+    return dict.fromkeys(proven, NoOtherWay()) | reasons
 
 
 def _written(table: Table, row: int, column: int) -> str:

@@ -39,7 +39,7 @@ def test_every_phrase_has_the_same_places_in_every_language(language: str) -> No
     for field in fields(Catalogue):
         mine, theirs = getattr(english, field.name), getattr(other, field.name)
         if isinstance(mine, dict):
-            assert list(mine) == list(theirs)
+            assert set(mine) == set(theirs)
             for key in mine:
                 assert places(mine[key]) == places(theirs[key]), key
                 assert theirs[key]
@@ -49,19 +49,8 @@ def test_every_phrase_has_the_same_places_in_every_language(language: str) -> No
 
 
 @pytest.mark.parametrize("language", languages())
-def test_every_status_and_its_reason_has_words(language: str) -> None:
-    phrases = catalogue(language)
-    assert set(phrases.statuses) == {status.name for status in Status}
-    for status in Status:
-        if not status.has_answer:
-            assert phrases.reason(status.value) == phrases.reasons[status.value]
-
-
-def test_reasons_keep_their_details_and_unknown_ones_stay() -> None:
-    german = catalogue("de")
-    assert german.reason("the model cannot read income = inf") == "das Modell kann dies nicht lesen: income = inf"
-    assert german.reason("the model cannot read {} {0}").endswith("{} {0}")
-    assert german.reason("something else") == "something else"
+def test_every_status_has_words(language: str) -> None:
+    assert set(catalogue(language).statuses) == {status.name for status in Status}
 
 
 @pytest.mark.parametrize("language", languages())

@@ -13,6 +13,7 @@ from matplotlib import pyplot
 
 from treefocus import Explainer, Explanations, Feature, Focus, InvalidInput, Schema, loans
 from treefocus.explanation.batch import Change, Explanation
+from treefocus.explanation.reasons import ByStatus
 from treefocus.explanation.summary import AskedFeature
 from treefocus.render.palette import DOWN, UP
 from treefocus.render.phrases import languages
@@ -35,7 +36,7 @@ def explanation(changes=CHANGES, status=Status.OPTIMAL, outcome="approved"):
         predicted="declined",
         outcome=outcome,
         status=status,
-        reason=status.value,
+        why=ByStatus(status),
         distance=0.5,
         lower_bound=0.5,
         distance_name="manhattan",

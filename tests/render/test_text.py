@@ -26,6 +26,7 @@ from treefocus import (
     kernels,
     loans,
 )
+from treefocus.explanation.reasons import AlreadyThere, ByStatus
 from treefocus.model.forest import Floats, Forest
 from treefocus.render.phrases import catalogue, languages
 
@@ -152,13 +153,13 @@ def test_rows_without_an_answer_are_told_in_every_language(one: Explanation, lan
     phrases = catalogue(language)
     for status in (Status.INFEASIBLE, Status.NOT_FOUND, Status.INVALID):
         none = replace(
-            one, changes=(), counterfactual=None, outcome=None, distance=None, status=status, reason=status.value,
+            one, changes=(), counterfactual=None, outcome=None, distance=None, status=status, why=ByStatus(status),
             predicted=None if status is Status.INVALID else one.predicted,
         )  # fmt: skip
         for text in (none.to_text(language), none.to_letter(language)):
-            assert phrases.reason(status.value).lower() in text.lower()
+            assert phrases.reason(ByStatus(status)).lower() in text.lower()
             assert "None" not in text
-    there = replace(one, changes=(), outcome=one.predicted, reason="the row has the wanted answer already")
+    there = replace(one, changes=(), outcome=one.predicted, why=AlreadyThere())
     assert phrases.nothing in there.to_letter(language)
     for schema in (WORDLESS, loans.SCHEMA):
         assert "{" not in replace(there, schema=schema).to_text(language)

@@ -18,6 +18,7 @@ from treefocus.explanation import json as interchange
 from treefocus.explanation import predictions, summary
 from treefocus.explanation.change import Change, as_written, changes_of, plain
 from treefocus.explanation.json import FORMAT
+from treefocus.explanation.reasons import Reason
 from treefocus.explanation.row import Explanation, before_and_after, change_columns, gap_of
 from treefocus.explanation.summary import AskedFeature
 from treefocus.model.forest import Bools, Floats
@@ -49,7 +50,7 @@ class Explanations:
     predicted: np.ndarray[Any, Any]  # (n_rows,) labels or numbers before, None where the model cannot read the row
     outcome: np.ndarray[Any, Any]  # (n_rows,) labels or numbers after, None where none
     found: Outcome
-    reasons: tuple[str, ...]
+    why: tuple[Reason, ...]
     distance_name: str
     problem: Problem | None  # None where they were read from JSON
     seconds: float
@@ -61,6 +62,11 @@ class Explanations:
     likelihood: Floats | None = None  # (n_rows, 2) its probability before and after, NaN where none
     favoured_of: tuple[Any, ...] | None = None  # the same, one a row, where they differ
     groups: tuple[Group, ...] = ()  # the questions, where rows were asked different ones
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why each row came out as it did, in English."""
+        return tuple(map(str, self.why))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -91,7 +97,7 @@ class Explanations:
             predicted=plain(self.predicted[i]),
             outcome=plain(self.outcome[i]),
             status=self.status[i],
-            reason=self.reasons[i],
+            why=self.why[i],
             distance=float(self.distance[i]) if has_answer else None,
             lower_bound=float(self.lower_bound[i]),
             distance_name=self.distance_name,
@@ -377,7 +383,7 @@ def joined(pieces: Sequence[Explanations], groups: tuple[Group, ...], n_rows: in
     favoured = [piece.favoured for piece in pieces]
     is_same = all(label == favoured[0] for label in favoured)
     by_row = scattered([np.array([piece.favoured] * len(piece) + [None], object)[:-1] for piece in pieces])
-    reasons = scattered([np.array([*piece.reasons, None], object)[:-1] for piece in pieces])
+    reasons = scattered([np.array([*piece.why, None], object)[:-1] for piece in pieces])
     return replace(
         first,
         points=found["points"],
@@ -386,7 +392,7 @@ def joined(pieces: Sequence[Explanations], groups: tuple[Group, ...], n_rows: in
         predicted=each("predicted"),
         outcome=each("outcome"),
         found=Outcome(**found, limits=first.found.limits),
-        reasons=tuple(reasons.tolist()),
+        why=tuple(reasons.tolist()),
         problem=None,
         question=None,
         others=tuple(joined([piece.others[k] for piece in pieces], groups, n_rows) for k in range(len(first.others))),

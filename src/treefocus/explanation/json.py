@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.errors import InvalidInput, reject
+from treefocus.explanation.reasons import read_reason
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
 from treefocus.schema.schema import Schema
@@ -139,7 +140,7 @@ def _pieces(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[st
         "predicted": _labels(rows, "predicted"),
         "outcome": _labels(rows, "outcome"),
         "found": outcome,
-        "reasons": tuple(row["reason"] for row in rows),
+        "why": tuple(read_reason(row["reason"]) for row in rows),
         "distance_name": record["distance"],
         "problem": None,
         "seconds": float(record["seconds"]),

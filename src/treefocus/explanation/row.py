@@ -17,6 +17,7 @@ from treefocus.explanation.certificate import certify
 from treefocus.explanation.change import Change, changes_of, plain
 from treefocus.explanation.decision_map import DecisionMap
 from treefocus.explanation.predictions import told_of
+from treefocus.explanation.reasons import ByStatus, Reason
 from treefocus.explanation.region import Region, region_of
 from treefocus.explanation.rounding import rounded_point, shortest_in_cell
 from treefocus.explanation.why_not import Price, WhyNot
@@ -49,7 +50,7 @@ class Explanation:
     predicted: Any
     outcome: Any  # the class the counterfactual gets, None where there is none
     status: Status
-    reason: str
+    why: Reason
     distance: float | None
     lower_bound: float
     distance_name: str
@@ -67,6 +68,11 @@ class Explanation:
     table: Table | None = None  # that was asked about
     place: int = 0  # of the row in the table
     larger: float | None = None  # by how much, as a share, round numbers make the change larger
+
+    @property
+    def reason(self) -> str:
+        """Why the row came out so, in English."""
+        return str(self.why)
 
     @cached_property
     def problem(self) -> Problem:
@@ -159,7 +165,7 @@ class Explanation:
             changes=changes_of(self.schema, table, self.place, found.points[0], shown, parts) if has_answer else (),
             outcome=plain(told.answers(found.points, found.has_answer)[0]),
             status=status,
-            reason=status.value,
+            why=ByStatus(status),
             distance=float(found.distance[0]) if has_answer else None,
             lower_bound=float(found.lower_bound[0]),
             batch=problem,

@@ -29,6 +29,11 @@ class Answer(RowView, Protocol):
         ...
 
     @property
+    def reason(self) -> str:
+        """Why the row came out so."""
+        ...
+
+    @property
     def position(self) -> int:
         """Of the row in the question."""
         ...

@@ -38,7 +38,7 @@ def change_bars(explanation: RowView, ax: Any = None, language: str = DEFAULT) -
     if changes:
         _draw_bars(explanation, axes, language)
     else:
-        _say(catalogue(language).reason(explanation.reason), axes)
+        _say(catalogue(language).reason(explanation.why), axes)
     _entitle(axes, title(explanation, language))
     return axes
 
@@ -52,7 +52,7 @@ def compare_bars(explanations: Mapping[str, RowView], ax: Any = None, language: 
     first = next(iter(explanations.values()))
     _entitle(axes, title(first, language))
     if not order:
-        _say(catalogue(language).reason(first.reason), axes)
+        _say(catalogue(language).reason(first.why), axes)
         return axes
     height = 0.8 / len(explanations)
     for number, (name, one) in enumerate(explanations.items()):

@@ -25,7 +25,7 @@ def changes_table(explanation: RowView, language: str = DEFAULT) -> Table:
     for cells in change_cells(explanation, language):
         table.add_row(*map(escape, cells))
     if not explanation.changes:
-        table.caption = escape(plain(catalogue(language).reason(explanation.reason)))
+        table.caption = escape(plain(catalogue(language).reason(explanation.why)))
     return table
 
 
@@ -92,7 +92,7 @@ def overview_cells(explanation: RowView, language: str = DEFAULT) -> tuple[str, 
         said(explanation, language),
         said_after(explanation, language) if has_answer else "-",
         ", ".join(from_to(explanation, change, language) for change in explanation.changes)
-        or plain(phrases.reason(explanation.reason)),
+        or plain(phrases.reason(explanation.why)),
         "-" if explanation.distance is None else phrases.rounded(explanation.distance),
         explanation.status.name,
     )

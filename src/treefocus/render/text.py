@@ -23,7 +23,7 @@ def sentence(explanation: RowView, language: str = DEFAULT) -> str:
     before, after = (answer(phrases, explanation, label) for label in (explanation.predicted, explanation.outcome))
     subject = _capitalised(plain(schema.subject))
     said_before, said_after = _said(schema, explanation.predicted), _said(schema, explanation.outcome)
-    reason = plain(phrases.reason(explanation.reason))
+    reason = plain(phrases.reason(explanation.why))
     if explanation.predicted is None:
         return phrases.no_prediction.format(name=name, reason=reason)
     if not explanation.status.has_answer:
@@ -102,7 +102,7 @@ def letter(
 def _body(explanation: RowView, phrases: Catalogue, schema: Schema) -> list[str]:
     subject = _capitalised(plain(schema.subject))
     before, after = _said(schema, explanation.predicted), _said(schema, explanation.outcome)
-    reason = _capitalised(plain(phrases.reason(explanation.reason)))
+    reason = _capitalised(plain(phrases.reason(explanation.why)))
     if explanation.predicted is None:
         return [f"{reason}."]
     if before:

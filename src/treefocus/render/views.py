@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from treefocus.model.forest import Floats, Ints
+from treefocus.render.phrases import ReasonView
 from treefocus.schema.schema import Schema
 from treefocus.search.base import Status
 
@@ -46,7 +47,7 @@ class RowView(Protocol):
     @property
     def status(self) -> Status: ...
     @property
-    def reason(self) -> str: ...
+    def why(self) -> ReasonView: ...
     @property
     def distance(self) -> float | None: ...
     @property

@@ -24,7 +24,6 @@ from treefocus.search.base import Outcome, Run, Status, Strategy, solved
 from treefocus.search.limits import SearchLimits
 
 Columns = frozenset[int]
-NO_OTHER_WAY = "no other change leaves a feature of each way before it as it is, which is proven"
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ def _answers(desk: Desk) -> None:
         if k == 0:
             _take_home(desk, visit.found)
     if visit.n_ways > len(ways):
-        reason = catalogue(visit.language).reason(visit.found.ways[len(ways)][0].reason)
+        reason = catalogue(visit.language).reason(visit.found.ways[len(ways)][0].why)
         markup(f"<p>{escape(plain(reason[:1].upper() + reason[1:]))}.</p>", "tf-faint")
 
 

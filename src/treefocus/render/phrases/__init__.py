@@ -9,10 +9,23 @@ from functools import cache
 from importlib import import_module
 from math import floor, log10
 from pkgutil import iter_modules
+from typing import Protocol
 
 from treefocus.errors import reject
 
 DEFAULT = "en"
+
+
+class ReasonView(Protocol):
+    """Why a row came out as it did; see `explanation.reasons.Reason`."""
+
+    @property
+    def code(self) -> str:
+        """The name of its words in `Catalogue.reasons`."""
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        """What fills the places in these words."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +33,7 @@ class Catalogue:
     """One language: how it writes numbers and lists, and its phrases with {places} to fill.
 
     Phrases that start with `said_` speak to a person about a subject ("your application"), the others about a row.
-    `words` are those of tables, plots and the report; `reasons` has the English ones as keys, with {} for details;
+    `words` are those of tables, plots and the report; `reasons` are by the code of their type;
     `recourse` speaks of further ways out, regions, round numbers, and what constraints forbid and cost.
     """
 
@@ -117,15 +130,9 @@ class Catalogue:
         """Parts as an enumeration."""
         return parts[0] if len(parts) == 1 else f"{self.comma.join(parts[:-1])}{self.final}{parts[-1]}"
 
-    def reason(self, english: str) -> str:
-        """A reason in this language; one that is not in the catalogue stays English."""
-        for key, phrase in self.reasons.items():
-            start, place, end = key.partition("{}")
-            if english == key:
-                return phrase
-            if place and english.startswith(start) and english.endswith(end):
-                return phrase.replace("{}", english[len(start) : len(english) - len(end)])
-        return english
+    def reason(self, reason: ReasonView) -> str:
+        """A reason in this language."""
+        return self.reasons[reason.code].format(**reason.details)
 
     def _localised(self, text: str) -> str:
         return text.translate({ord(","): self.group, ord("."): self.decimal})

@@ -50,18 +50,22 @@ CATALOGUE = Catalogue(
     nothing="Nichts muss sich ändern.",
     closing="Mit freundlichen Grüßen",
     reasons={
-        "the row has the wanted answer already": "die Zeile hat die gewünschte Antwort bereits",
-        "the constraints and bounds together allow no value of {}": "Bedingungen und Grenzen zusammen lassen keinen "
-        "Wert zu von {}",
-        "the model cannot read {}": "das Modell kann dies nicht lesen: {}",
-        "a change was found, but the model itself does not confirm it": "eine Änderung wurde gefunden, aber das Modell "
-        "selbst bestätigt sie nicht",
-        "no change that obeys the constraints gets the wanted answer, which is proven": "keine Änderung, die alle "
-        "Bedingungen einhält, führt zur gewünschten Antwort; das ist bewiesen",
-        "no change was found, and none was ruled out": "es wurde keine Änderung gefunden und keine ausgeschlossen",
-        "no other change leaves a feature of each way before it as it is, which is proven": "keine andere Änderung "
-        "lässt ein Merkmal jedes Weges davor, wie es ist; das ist bewiesen",
-        "the row cannot be read by the model": "das Modell kann die Zeile nicht lesen",
+        "OPTIMAL": "die kleinste Änderung, die es gibt; das ist bewiesen",
+        "BOUNDED": "eine Änderung, mit einer bewiesenen Schranke dafür, wie viel kleiner eine sein könnte",
+        "FOUND": "eine Änderung, vielleicht nicht die kleinste",
+        "INFEASIBLE": "keine Änderung, die alle Bedingungen einhält, führt zur gewünschten Antwort; das ist bewiesen",
+        "NOT_FOUND": "es wurde keine Änderung gefunden und keine ausgeschlossen",
+        "INVALID": "das Modell kann die Zeile nicht lesen",
+        "BOUNDED undecided": "eine Änderung, mit einer bewiesenen Schranke dafür, wie viel kleiner eine sein könnte; "
+        "Bedingungen und Abstand zusammen lassen Fälle übrig, die die Suche nicht entscheiden kann",
+        "NOT_FOUND undecided": "es wurde keine Änderung gefunden und keine ausgeschlossen; Bedingungen und Abstand "
+        "zusammen lassen Fälle übrig, die die Suche nicht entscheiden kann",
+        "already there": "die Zeile hat die gewünschte Antwort bereits",
+        "not confirmed": "eine Änderung wurde gefunden, aber das Modell selbst bestätigt sie nicht",
+        "no other way": "keine andere Änderung lässt ein Merkmal jedes Weges davor, wie es ist; das ist bewiesen",
+        "no allowed value": "Bedingungen und Grenzen zusammen lassen keinen Wert zu von {columns}",
+        "unreadable": "das Modell kann dies nicht lesen: {cells}",
+        "foreign": "{text}",
     },
     statuses={
         "OPTIMAL": "kleinste, bewiesen",

@@ -1,6 +1,9 @@
 """English."""
 
 from treefocus.render.phrases import Catalogue
+from treefocus.search.base import Status
+
+_UNDECIDED = "the constraints and this distance together leave cases that the search cannot decide"
 
 CATALOGUE = Catalogue(
     code="en",
@@ -48,19 +51,15 @@ CATALOGUE = Catalogue(
     letter_unproven="There may be a smaller change that would do.",
     nothing="Nothing has to change.",
     closing="Yours faithfully,",
-    reasons={
-        "the row has the wanted answer already": "the row has the wanted answer already",
-        "the constraints and bounds together allow no value of {}": "the constraints and bounds together allow no "
-        "value of {}",
-        "the model cannot read {}": "the model cannot read {}",
-        "a change was found, but the model itself does not confirm it": "a change was found, but the model itself does "
-        "not confirm it",
-        "no change that obeys the constraints gets the wanted answer, which is proven": "no change that obeys the "
-        "constraints gets the wanted answer, which is proven",
-        "no change was found, and none was ruled out": "no change was found, and none was ruled out",
-        "no other change leaves a feature of each way before it as it is, which is proven": "no other change leaves a "
-        "feature of each way before it as it is, which is proven",
-        "the row cannot be read by the model": "the row cannot be read by the model",
+    reasons={status.name: status.value for status in Status}
+    | {f"{status.name} undecided": f"{status.value}; {_UNDECIDED}" for status in (Status.BOUNDED, Status.NOT_FOUND)}
+    | {
+        "already there": "the row has the wanted answer already",
+        "not confirmed": "a change was found, but the model itself does not confirm it",
+        "no other way": "no other change leaves a feature of each way before it as it is, which is proven",
+        "no allowed value": "the constraints and bounds together allow no value of {columns}",
+        "unreadable": "the model cannot read {cells}",
+        "foreign": "{text}",
     },
     statuses={
         "OPTIMAL": "smallest, proven",

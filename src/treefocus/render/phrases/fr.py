@@ -50,18 +50,23 @@ CATALOGUE = Catalogue(
     nothing="Rien ne doit changer.",
     closing="Veuillez agréer nos salutations distinguées.",
     reasons={
-        "the row has the wanted answer already": "la ligne a déjà la réponse voulue",
-        "the constraints and bounds together allow no value of {}": "les contraintes et les bornes ne permettent "
-        "ensemble aucune valeur de {}",
-        "the model cannot read {}": "le modèle ne peut pas lire {}",
-        "a change was found, but the model itself does not confirm it": "un changement a été trouvé, mais le modèle "
-        "lui-même ne le confirme pas",
-        "no change that obeys the constraints gets the wanted answer, which is proven": "aucun changement qui respecte "
-        "les contraintes ne donne la réponse voulue, c'est prouvé",
-        "no change was found, and none was ruled out": "aucun changement n'a été trouvé, et aucun n'a été exclu",
-        "no other change leaves a feature of each way before it as it is, which is proven": "aucun autre changement ne "
-        "laisse inchangée une variable de chaque possibilité précédente, c'est prouvé",
-        "the row cannot be read by the model": "le modèle ne peut pas lire la ligne",
+        "OPTIMAL": "le plus petit changement qui soit, c'est prouvé",
+        "BOUNDED": "un changement, avec une borne prouvée de combien un autre pourrait être plus petit",
+        "FOUND": "un changement, peut-être pas le plus petit",
+        "INFEASIBLE": "aucun changement qui respecte les contraintes ne donne la réponse voulue, c'est prouvé",
+        "NOT_FOUND": "aucun changement n'a été trouvé, et aucun n'a été exclu",
+        "INVALID": "le modèle ne peut pas lire la ligne",
+        "BOUNDED undecided": "un changement, avec une borne prouvée de combien un autre pourrait être plus petit ; "
+        "les contraintes et cette distance laissent ensemble des cas que la recherche ne peut pas trancher",
+        "NOT_FOUND undecided": "aucun changement n'a été trouvé, et aucun n'a été exclu ; les contraintes et cette "
+        "distance laissent ensemble des cas que la recherche ne peut pas trancher",
+        "already there": "la ligne a déjà la réponse voulue",
+        "not confirmed": "un changement a été trouvé, mais le modèle lui-même ne le confirme pas",
+        "no other way": "aucun autre changement ne laisse inchangée une variable de chaque possibilité précédente, "
+        "c'est prouvé",
+        "no allowed value": "les contraintes et les bornes ne permettent ensemble aucune valeur de {columns}",
+        "unreadable": "le modèle ne peut pas lire {cells}",
+        "foreign": "{text}",
     },
     statuses={
         "OPTIMAL": "le plus petit, prouvé",
