@@ -37,6 +37,7 @@ void expect(const Array& array, const char* name, std::initializer_list<std::siz
     }
 }
 
+// Only the forest and the rules are copied, for they outlive the call that brought them.
 template <class T>
 std::vector<T> copied(const In<T, 1>& array) {
     return {array.data(), array.data() + array.size()};
@@ -57,6 +58,7 @@ std::int64_t run(const Progress& progress, const Kernel& kernel) {
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
             if (progress) (*progress)(done);
         } catch (nb::python_error& error) {
+            // Raised once the threads have stopped: it must not unwind past threads that still run.
             failure.emplace(std::move(error));
             is_interrupted = true;
         }
@@ -71,6 +73,8 @@ std::int64_t run(const Progress& progress, const Kernel& kernel) {
 }
 
 // The arrays of a batch, held as long as kernels look at them.
+// A batch is asked several questions (descend, polish, exact), so that its arrays are checked
+// against the forest each time they are taken out, not when they are put in.
 struct HeldBatch {
     In<double, 2> rows, low, high;
     In<double, 1> offset, scale;
@@ -128,6 +132,7 @@ Distance make_distance(const Forest& forest, int metric, const In<double, 1>& we
                        const In<double, 2>& inverse) {
     const std::size_t d = static_cast<std::size_t>(forest.n_features);
     expect(weight, "weight", {d});
+    // Only these look at the matrix.
     if (static_cast<Metric>(metric) >= Metric::mahalanobis) expect(inverse, "inverse", {d, d});
     return {static_cast<Metric>(metric), weight.data(), inverse.data(), forest.n_features};
 }
@@ -181,6 +186,7 @@ NB_MODULE(_core, m) {
                  forest.is_float32 = is_float32;
                  forest.has_float32_sum = has_float32_sum;
                  forest.finish();
+                 // nanobind hands over raw memory; the forest is complete before it is put there.
                  new (self) Forest(std::move(forest));
              });
 
@@ -204,6 +210,7 @@ NB_MODULE(_core, m) {
                                double effect_high, In<std::uint8_t, 1> effect_cells) {
             const auto condition = [&self](int feature, double low, double high,
                                            const In<std::uint8_t, 1>& mask) {
+                // An empty mask stands for a condition on numbers.
                 if (mask.size() == 0) return Rules::Condition{feature, low, high, -1};
                 self.sets.push_back(copied(mask));
                 return Rules::Condition{feature, 0.0, 0.0,
@@ -291,6 +298,7 @@ NB_MODULE(_core, m) {
         expect(proof, "proof", {n});
         expect(is_undecided, "is_undecided", {n});
         expect(nodes, "nodes", {n});
+        // Both are made, the kernel looks at the one that the caller has chosen.
         const Norms norms = norm_weights ? make_norms(forest, *norm_weights) : Norms{};
         const Distance distance = make_distance(forest, metric, weight, inverse);
         return run(progress, [&](Control& control) {

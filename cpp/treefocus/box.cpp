@@ -27,6 +27,8 @@ double most_sides(const Forest& forest) {
 LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
     // Sets by feature and words.
     std::map<std::pair<std::int32_t, std::vector<std::uint64_t>>, std::int32_t> known;
+    // kSet + number at both ends: beyond any code, so that a range test always stops at a set and
+    // its words are looked at.
     const auto set_side = [&](std::int32_t f, const std::vector<std::uint64_t>& cells) {
         const auto [found, is_new] = known.try_emplace({f, cells}, n_sets());
         if (is_new) sets.insert(sets.end(), cells.begin(), cells.end());
@@ -284,6 +286,7 @@ void Choices::load_sets(const Batch& questions, std::int64_t row, std::int32_t f
     std::stable_sort(begin, begin + n, [&](std::int32_t a, std::int32_t b) {
         return delta[at(f, a)] < delta[at(f, b)];
     });
+    // The cheapest cell there is; the row's own, where it may stay, costs 0.
     home[f] = *begin;
     may_stay[f] = delta[at(f, own[f])] == 0.0;
     is_empty = delta[at(f, home[f])] == kInfinity;
@@ -313,6 +316,8 @@ void Choices::load_range(std::int32_t f) {
     // A cell without a value stands for the next one behind it, seen from home.
     std::int32_t first = home[f], last = home[f];
     for (std::int32_t c = 0; c < n; ++c)
+        // Cells outside first..last are never entered, those inside that are empty stand for one
+        // behind them.
         if (delta[at(f, c)] < kInfinity) first = std::min(first, c), last = std::max(last, c);
     for (std::int32_t c = last, behind = last; c >= home[f]; --c) {
         if (delta[at(f, c)] < kInfinity) behind = c;
@@ -345,6 +350,8 @@ void Choices::block(std::int32_t node) {
     }
 }
 
+// The answer may keep the row's value even where it is not on the grain: nobody is asked to round
+// it.
 bool Choices::can_stay(std::int32_t f, const Box& box) const {
     if (home[f] == kMissing) return true;
     return may_stay[f] && box.has(forest, f, own[f]) && (std::isnan(x[f]) || box.holds(f, x[f]));
@@ -393,6 +400,7 @@ Ends Choices::hull(std::int32_t f, const Box& box) const {
 std::int32_t Choices::closest_cut(std::int32_t f, const Box& box) const {
     std::int32_t best = kNone;
     double least = kInfinity;
+    // True at a cell with a value: farther ones on that side are dearer.
     const auto look = [&](std::int32_t code) {
         const double delta = spot(f, code, box).delta;
         if (delta < least) least = delta, best = code;

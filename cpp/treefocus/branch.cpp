@@ -17,6 +17,8 @@ Cut Brancher::choose() {
     // What a tree would add if the point went to its best leaf: only these trees pull.
     gain_.resize(at_.forest.n_trees());
     for (std::int32_t tree = 0; tree < at_.forest.n_trees(); ++tree)
+        // Never negative while the point is in the box, for then its leaf is in reach and no better
+        // than the best.
         gain_[tree] = weight[one.wish(tree)] - weight[at_.walker.leaves()[tree]];
     best_ = {};
     best_score_ = -1.0;
@@ -62,6 +64,7 @@ void Brancher::weigh_thresholds(const Running& one, std::int32_t f) {
         if (code < low) above_.push_back({low, gain_[tree]});
         else below_.push_back({high, gain_[tree]});
     });
+    // Farthest first: the sum so far is what lies behind the cut at this code.
     std::sort(above_.begin(), above_.end(),
               [](const Pull& a, const Pull& b) { return a.code > b.code; });
     std::sort(below_.begin(), below_.end(),

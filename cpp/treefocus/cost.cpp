@@ -54,6 +54,7 @@ void SeparableCost::load(const Choices& choices, const Batch&, std::int64_t) {
             });
 }
 
+// The closest value of the cell inside the box, which may cut into the cell.
 void SeparableCost::place(std::int32_t f, std::int32_t code, const Box& box) {
     const Spot spot = code == kMissing ? Spot{NAN, 0.0} : choices_->spot(f, code, box);
     codes[f] = code;
@@ -80,6 +81,8 @@ bool SeparableCost::settle_after(std::int32_t f, const Box& box) {
     const double before = term_[f];
     place(f, code, box);
     if (!norms_.is_additive()) total();
+    // Sums that are updated on the way down come back from the stack on the way up, so that nothing
+    // drifts.
     else reached = cost += term_[f] - before;
     return true;
 }

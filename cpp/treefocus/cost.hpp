@@ -125,6 +125,7 @@ protected:
                        std::vector<double>& prices) const;
     bool is_impossible(const std::vector<double>& weights) const;
     std::vector<double> x_values() const;
+    // Mends a sum that rounding has left a last bit above its bound.
     void nudge(const Rules::Linear& rule);
     double pull_of(std::int32_t f) const;
 
@@ -156,8 +157,10 @@ public:
 
 private:
     double cost_at(std::int32_t f, double value) const;
+    // A feature's best value alone, and the bound that all of them together give.
     double choice(std::int32_t f, double price) const;
     double priced(std::vector<double>& values) const;
+    // False if no point of the box obeys.
     bool solve();
     bool obeys(const std::vector<double>& values) const;
     void take(const std::vector<double>& values);
@@ -195,10 +198,13 @@ private:
     bool is_growing() const override { return !is_cosine(); }
     bool is_root() const { return distance_.metric == Metric::mahalanobis; }
     bool is_cosine() const { return distance_.metric == Metric::cosine; }
+    // Leaves the point in y_ and the bound in `cost`, as solve_cosine does.
     void solve_quadratic();
+    // The bound at the present prices; u_ comes as near to the minimum as rounds allow.
     double minimise();
     void descend();
     void raise(std::size_t j);
+    // Above zero where the point breaks the rule.
     double sum_of(std::size_t j) const;
     void newton();
     void solve_cosine();

@@ -110,6 +110,7 @@ private:
             value = std::clamp(value, low_[f], high_[f]);
             y_[f] = start_[f] + (value - x_[f]) / scale;
         }
+        // y_ stays between the values, or steps smaller than the grain would never add up.
         if (batch_.kind_of(f) != Kind::any && value != x_[f])
             value = std::clamp(snap(value, batch_.grain_of(f)), low_[f], high_[f]);
         point_[f] = value;
@@ -158,6 +159,7 @@ void descend(const Forest& forest, const SoftForest& soft, const Distance& dista
         std::vector<Row> rows;
         rows.reserve(end - begin);
         for (std::int64_t i = begin; i < end; ++i) rows.emplace_back(forest, distance, batch, i);
+        // Rows that have not flipped, packed anew in every iteration.
         std::vector<std::int64_t> active;
         std::vector<double> scratch(d);
         for (std::int32_t iteration = 1; iteration <= descent.iterations && !control.stop;
@@ -167,6 +169,8 @@ void descend(const Forest& forest, const SoftForest& soft, const Distance& dista
                                 (1.0 - std::pow(kBeta1, iteration));
             active.clear();
             for (std::size_t i = 0; i < rows.size(); ++i) {
+                // The loss has done its work there; only the distance pulls, until the row falls
+                // back over the border.
                 if (rows[i].is_flipped()) rows[i].step(nullptr, 0, descent, rate, scratch.data());
                 else active.push_back(i);
             }

@@ -55,6 +55,7 @@ double Distance::value(const double* z, const double* y) const {
 void Distance::gradient(const double* z, const double* y, double* out) const {
     switch (metric) {
         case Metric::euclidean: {
+            // sqrt(sum + kSmooth) has a slope at 0, and it is 0.
             double sum = kSmooth;
             for (std::int32_t f = 0; f < d; ++f) {
                 const double delta = std::isnan(z[f]) ? 0.0 : y[f] - z[f];
@@ -68,6 +69,7 @@ void Distance::gradient(const double* z, const double* y, double* out) const {
         case Metric::manhattan:
             for (std::int32_t f = 0; f < d; ++f) {
                 const double delta = y[f] - z[f];
+                // A comparison with NaN is false: 0 for what is missing.
                 out[f] = delta > 0.0 ? weight[f] : delta < 0.0 ? -weight[f] : 0.0;
             }
             return;

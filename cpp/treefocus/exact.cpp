@@ -112,6 +112,7 @@ public:
             // searched, which is the only way to learn that there is none.
             const bool is_known = upper_ < kInfinity;
             const double next = !is_known && round >= kDoublings ? kInfinity : cost_.to_cost(reach);
+            // Never below what is proven already, never above what is known.
             const double limit = std::max(std::min(next, upper_), proven_);
             if (!try_below(limit)) break;
             is_done = upper_ <= limit;
@@ -148,6 +149,7 @@ private:
         return is_complete;
     }
 
+    // Boxes only: time that is up ends the loop by itself, for then no try comes to its end.
     bool is_spent() const {
         return work_.is_out && (limits_.nodes > 0 && work_.boxes >= limits_.nodes);
     }

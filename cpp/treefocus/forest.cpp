@@ -61,6 +61,8 @@ void Forest::finish() {
 namespace {
 
 // Members by group, as a start per group and one list; key(i) is item i's group, negative for none.
+// Counting sort in two passes: sizes become starts, then every item goes to its place. Items of a
+// group stay in order.
 template <class Key>
 void group_by(std::int32_t n_groups, std::int32_t n_items, const Key& key,
               std::vector<std::int32_t>& start, std::vector<std::int32_t>& list) {
@@ -99,6 +101,7 @@ void Forest::number_slots() {
     slot_split.clear();
     slot_left.clear();
     for (std::int32_t f = 0; f < n_features; ++f) {
+        // Sets first, in the order in which nodes use them, then thresholds in theirs.
         std::map<std::int32_t, std::int32_t> slot_of_set;
         for (std::int32_t i = set_user_start[f]; i < set_user_start[f + 1]; ++i) {
             const std::int32_t set = set_of_node[set_user_node[i]];
@@ -157,6 +160,7 @@ std::int32_t Forest::decide(const double* scores) const {
             return scores[0] >= cut;
         case Decision::between:
             return scores[0] >= cut && scores[0] <= cut_high;
+        // Against the probability as the library shows it, not against a score that would be one.
         case Decision::likely:
             return likelihood(scores) >= cut;
         default:

@@ -64,6 +64,7 @@ void Goals::compare_classes(const Forest& forest) {
 // Class 1 is the score's upper part, or its interval; class 0 the rest, on one side or on two.
 void Goals::ask_one_score(const Forest& forest) {
     const bool is_interval = forest.decision == Decision::between;
+    // In the order: at least cut, at most cut, at most cut_high, at least cut_high.
     tests_.push_back(linear(forest, {1.0}, forest.cut));
     tests_.push_back(linear(forest, {-1.0}, -forest.cut));
     if (is_interval) {

@@ -76,6 +76,7 @@ double LinearCost::choice(std::int32_t f, double price) const {
 
 // The bound at the present prices, and the features' choices; minus infinity where one would go on
 // for ever.
+// The rounding of every term is taken off, so that the number is below the true bound.
 double LinearCost::priced(std::vector<double>& values) const {
     // Of sums of a few terms.
     constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon();
@@ -108,6 +109,7 @@ double LinearCost::priced(std::vector<double>& values) const {
 // The closest point and a bound; false if no point obeys.
 bool LinearCost::solve() {
     std::vector<double> together, prices;
+    // One rule needs no linear program: is_possible has asked already whether it can be obeyed.
     const Verdict verdict =
         rules_.size() > 1 ? meet_rules(dearness_, together, prices) : Verdict::open;
     if (verdict == Verdict::impossible) return false;
@@ -125,6 +127,8 @@ bool LinearCost::solve() {
     std::vector<double> before = point_, after = point_;
     double best = 0.0;
     constexpr int kRounds = 100;
+    // Without squares the program's prices are taken below, so that one round is enough; squares
+    // take as many as their prices need.
     const int rounds =
         rules_.size() == 1 || (verdict == Verdict::solved && !norms_.has_l2) ? 1 : kRounds;
     for (int round = 0; round < rounds; ++round) {
@@ -134,6 +138,7 @@ bool LinearCost::solve() {
         if (round > 0 && best <= least) break;
     }
     if (verdict == Verdict::solved && !norms_.has_l2) {
+        // The program's prices are as good as any for a bound: priced() holds whatever they are.
         mu_ = prices;
         best = std::max(best, others + priced(after));
     }
@@ -173,6 +178,8 @@ bool LinearCost::solve() {
 
 // The price of one rule at which the features' own choices begin to obey it, the others' prices as
 // they are: the best bound on the way, and the choices on both sides of that price.
+// Choices jump from one end to another as the price passes what they cost, so that there may be no
+// price at which the rule is met exactly: hence both sides.
 double LinearCost::raise(std::size_t j, std::vector<double>& before, std::vector<double>& after) {
     mu_[j] = 0.0;
     double best = priced(before);
@@ -205,6 +212,7 @@ bool LinearCost::obeys(const std::vector<double>& values) const {
                        [&](const auto* rule) { return excess(*rule, values) <= 0.0; });
 }
 
+// What comes in may still break a rule: repair moves the cheapest values by what is missing.
 void LinearCost::take(const std::vector<double>& values) {
     for (std::size_t f = 0; f < codes.size(); ++f)
         if (is_free_[f]) point_[f] = values[f];

@@ -10,6 +10,7 @@ namespace treefocus {
 
 constexpr double kRounding = 1e-12;  // of sums over a plane, relative to their terms
 
+// One entry more than cells, see finish.
 void Axis::reset(std::int32_t f, std::int32_t from, std::int32_t to) {
     feature = f, low = from, high = to;
     run_of.assign(to - from + 2, 0);
@@ -53,6 +54,7 @@ void Plane::shrink(std::int32_t root, const std::int32_t* codes) {
     while (!open_.empty()) {
         Rectangle at = open_.back();
         open_.pop_back();
+        // The others stand still, so that their nodes have one way.
         std::int32_t feature = forest_.feature[at.node];
         while (feature >= 0 && feature != f_.feature && feature != g_.feature) {
             at.node =
@@ -111,6 +113,7 @@ void Plane::add_up(const ScoreTest& test) {
         top[right] -= weight, bottom[left] -= weight;
         most += std::abs(weight);
     }
+    // The order of adding is not the model's; the tolerance grows with what was added.
     const double need = test.need - still - kRounding * most;
     for (std::int32_t row = 0; row < n_rows; ++row) {
         double* here = sum_.data() + static_cast<std::size_t>(row) * width;

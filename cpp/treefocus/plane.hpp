@@ -57,6 +57,7 @@ private:
     std::vector<std::uint8_t> is_seen_;  // (n_trees,) trees that split on one of the two
     std::vector<std::int32_t> still_;    // leaves of the trees that see none of it
     std::vector<Rectangle> rectangles_, open_;
+    // Corners first, sums in the end.
     std::vector<double> sum_;  // (n_rows + 1, n_columns + 1)
     std::vector<std::uint8_t> may_be_, meets_;
 };

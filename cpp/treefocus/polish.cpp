@@ -45,6 +45,7 @@ public:
     bool run(std::int32_t origin, std::int32_t target, bool with_trades, double* point) {
         origin_ = origin;
         target_ = target;
+        // Tests for the planes; whether a point is an answer is the walker's to say.
         goals_ = shared_.goals.of(origin, target);
         for (std::int32_t f = 0; f < forest_.n_features; ++f) {
             const std::int32_t code = forest_.code(f, point[f]);
@@ -96,6 +97,7 @@ private:
     }
 
     double cost() const { return norms_.total(delta_.data(), forest_.n_features); }
+    // By more than rounding, or two points could trade places for ever.
     bool is_cheaper(double than) const { return cost() < than * (1.0 - kCheaper); }
 
     // Every cell of that box has the same leaves, hence the same answer; the closest one is
@@ -115,6 +117,7 @@ private:
                             boxes_.words(side.set())[w];
                     continue;
                 }
+                // Leaves of all trees meet: what is left has the point in it.
                 box_.low[side.feature] = std::max(box_.low[side.feature], side.low);
                 box_.high[side.feature] = std::min(box_.high[side.feature], side.high);
             }
@@ -262,6 +265,8 @@ private:
         return false;
     }
 
+    // The codes that a feature could go to, and a pair of cells with what the point would cost
+    // there.
     struct Reach {
         std::int32_t low, high;
     };
@@ -282,6 +287,7 @@ private:
     }
 
     // The cheapest cell of a run, or kNone if none is allowed.
+    // The model sees no difference within a run, so that only the cheapest cell of it matters.
     std::int32_t nearest(const Axis& axis, std::int32_t run) const {
         const std::int32_t low = axis.first[run], high = axis.first[run + 1] - 1;
         const std::int32_t code = choices_.next[choices_.at(
@@ -369,6 +375,7 @@ private:
     Plane plane_;
     std::vector<Goal> goals_;
     std::vector<Pair> candidates_;
+    // Where the next round of trades begins: features that gained nothing last time come last.
     std::int32_t first_ = 0;
     std::optional<RowRules> rules_;
     std::vector<std::int32_t> codes_;

@@ -40,9 +40,12 @@ bool Position::start(const Goal& goal, double below) {
 }
 
 void Position::add(const ScoreTest& test, double need) {
+    // Pointers start at the best leaves of the present box. What lies before them comes back only
+    // with a larger box, and there the test does not stand.
     running_.emplace_back(test, need, shared.boxes, choices, trail.box());
 }
 
+// The notes need no copy, only their number; the totals are copied, one a test.
 Position::Mark Position::mark() const {
     Mark m{trail.length(), pointers_.size(), n_costs_, {}};
     m.totals.reserve(running_.size());

@@ -85,7 +85,9 @@ private:
     };
     std::vector<Running> running_;  // the goal's tests, then the priced one if there is one
     std::size_t n_plain_ = 0;
+    // Where pointers stood before they moved, in order.
     std::vector<PointerBefore> pointers_;
+    // What BoxCost::save and save_all have put away, the two mixed in the order of the calls.
     std::vector<double> cost_stack_;
     std::size_t n_costs_ = 0;  // how often the whole cost was saved
     std::vector<double> point_;

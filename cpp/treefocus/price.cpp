@@ -153,12 +153,14 @@ void Price::refresh_axis(std::int32_t a) {
         share_[j] = best - state_->outside[j];
         if (best < kInfinity) smallest = std::min(smallest, share_[j]);
     }
+    // What a leaf pays that says nothing about the feature: it may be anywhere in the box.
     axis_min_[a] = smallest;
 }
 
 // paid_ of a tree's leaves: every axis pays its least share, a leaf's own axes what its intervals
 // allow.
 void Price::refresh_tree(std::int32_t tree) {
+    // Summed over all axes of the tree first; then a leaf only corrects those on its path.
     double everywhere = 0.0;
     for (std::int32_t a = grids_.axis_start[tree]; a < grids_.axis_start[tree + 1]; ++a)
         everywhere += axis_min_[a];
@@ -204,6 +206,7 @@ void Price::sweep(std::int32_t f, const std::vector<double>& cost) {
     double* mean = state_->mean.data() + base;
     for (std::int32_t a : grids_.axes_of[f]) n_active += state_->is_active[a];
     if (n_active == 0) return;
+    // mean holds q while the trees add their part, and is divided at the end.
     for_cells(forest_, *box_, f, [&](std::int32_t c) { mean[c] = cost[base + c]; });
     for (std::int32_t a : grids_.axes_of[f]) {
         if (!state_->is_active[a]) continue;
@@ -236,6 +239,7 @@ void Price::best_outside(std::int32_t a) {
         const std::int32_t last = grids_.span_start[leaf + 1];
         while (begin < last && grids_.span[begin].axis != a) ++begin;
         std::int32_t end = begin;
+        // A leaf without the axis on its path takes its least share, and fits every interval of it.
         double own = begin == last ? axis_min_[a] : kInfinity;
         for (; end < last && grids_.span[end].axis == a; ++end)
             for (std::int32_t j = grids_.span[end].low; j <= grids_.span[end].high; ++j)
@@ -270,6 +274,8 @@ void Price::start(const std::vector<double>& cost) {
                 for_interval(axis, j, [&](std::int32_t) { is_met = true; });
                 n_met += is_met;
             }
+            // Stays as it is for all boxes inside: an axis that they leave one interval of still
+            // pays its share.
             state.is_active[a] = n_met >= 2;
             n_active += state.is_active[a];
         }
@@ -312,6 +318,7 @@ double Price::bound(const Choices& choices, const std::vector<double>& cost, con
     const std::int32_t d = forest_.n_features;
     const bool is_new = state.lambda <= 0.0;
     if (is_new) start(cost);
+    // Such a feature pays its cheapest cell in the box, whatever the trees choose.
     free_cost_ = 0.0;  // of features that no tree pays for
     for (std::int32_t f = 0; f < d; ++f) {
         if (choices.home[f] == kMissing) continue;

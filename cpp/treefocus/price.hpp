@@ -93,6 +93,7 @@ private:
     const ScoreTest* test_ = nullptr;
     const Box* box_ = nullptr;
     State* state_ = nullptr;
+    // lambda * need + free_cost_; and what features cost that no tree pays for.
     double constant_ = 0.0, free_cost_ = 0.0;
     std::vector<double> share_;     // (n_intervals,) min over the interval's cells of the share
     std::vector<double> axis_min_;  // (n_axes,) min over its intervals

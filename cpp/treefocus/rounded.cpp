@@ -206,6 +206,7 @@ bool RoundedCost::is_impossible(const std::vector<double>& weights) const {
         for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
             const std::int32_t f = rules_[j]->features[i];
             slope[f] += weights[j] * rules_[j]->coefficient[i];
+            // An infinite end makes the least sum minus infinity, which proves nothing anyway.
             const double farthest =
                 std::max({std::abs(x_[f]), std::abs(low_[f]), std::abs(high_[f])});
             size += weights[j] * std::abs(rules_[j]->coefficient[i]) *
@@ -226,6 +227,7 @@ std::vector<double> RoundedCost::x_values() const {
 // value is solved for again, and moved by a few of its last bits, if there is room and the other
 // rules stay as they are.
 void RoundedCost::nudge(const Rules::Linear& rule) {
+    // More would be a move, not rounding.
     constexpr int kSteps = 4;
     const auto sum = [&](std::size_t without) {
         double total = 0.0;

@@ -37,6 +37,7 @@ bool RowRules::holds(const Rules::Implies& rule, const std::int32_t* codes,
     return !meets(rule.cause) || meets(rule.effect);
 }
 
+// Codes for conditions on categories, values for all else.
 bool RowRules::hold(const std::int32_t* codes, const double* values) const {
     const auto all = [](const auto& rules, const auto& holds) {
         return std::all_of(rules.begin(), rules.end(), holds);

@@ -40,6 +40,7 @@ bool Search::run(const Goal& goal, double limit) {
 bool Search::close_box() {
     if (!spend() || !obey() || !keep_point() || !at_.update_tests()) return true;
     if (!at_.is_wanted() || !at_.is_obedient()) return false;
+    // The model agrees and the rules hold: an answer.
     if (at_.cost.reached < at_.limit) {
         best_ = at_.point();
         at_.limit = at_.cost.reached;

@@ -20,6 +20,7 @@ namespace {
 using Lane = double[kLanes];
 
 // left[s] = probability of going left, for the slots of one feature.
+// pull / (pull + growth) is the sigmoid 1 / (1 + growth / pull) with one division.
 TREEFOCUS_VECTORISED
 void activations(const double* growth, const double* pull, std::int32_t n, double* left) {
     for (std::int32_t s = 0; s < n; ++s)
@@ -28,6 +29,7 @@ void activations(const double* growth, const double* pull, std::int32_t n, doubl
 
 // value[node] = left * value of the left child + (1 - left) * value of the right child, from the
 // leaves up.
+// Backwards through pre-order, so that both children are there before their node.
 TREEFOCUS_VECTORISED
 void values_up(const std::int32_t* feature, const std::int32_t* slot, const std::int32_t* right,
                const std::int32_t* first_leaf, std::int32_t begin, std::int32_t end,
@@ -48,6 +50,7 @@ void values_up(const std::int32_t* feature, const std::int32_t* slot, const std:
 
 // gradient[feature] -= reach * (value left - value right) * p (1 - p), from the root down (sigma
 // comes later).
+// Forwards through pre-order, so that a node's reach is there before its children need it.
 TREEFOCUS_VECTORISED
 void gradients_down(const std::int32_t* feature, const std::int32_t* slot,
                     const std::int32_t* right, std::int32_t begin, std::int32_t end,
@@ -72,6 +75,7 @@ void gradients_down(const std::int32_t* feature, const std::int32_t* slot,
 
 }  // namespace
 
+// An estimate for planning: the arrays by slot and by leaf, beside which the rest is small.
 double SoftBlock::bytes(const Forest& forest) {
     const double columns = forest.n_outputs;
     return forest.slot_split.size() * (8.0 + 8.0 * kLanes) +
@@ -165,6 +169,7 @@ void SoftBlock::activate() {
 double SoftBlock::slopes(int lane, double* slope) const {
     const std::int32_t y = label[lane];
     if (n_columns_ == 1) {  // two classes: the loss is the softmax share of one of them
+        // 1 - f~(0) = f~(1): leaving one class and reaching the other are the same loss.
         const double toward = (y == 1) == (sign[lane] > 0) ? 1.0 : -1.0;
         const double p = 1.0 / (1.0 + std::exp(-toward * soft_.tau * score_[lane]));
         slope[0] = soft_.tau * p * (1.0 - p) * toward;
@@ -205,6 +210,7 @@ void SoftBlock::run() {
                       forest_.first_leaf.data(), begin, end,
                       column_.data() + static_cast<std::size_t>(k) * forest_.n_leaves(),
                       left_.data(), value_.data());
+            // The root's value, that of the whole tree, is the first of its nodes.
             for (int l = 0; l < kLanes; ++l) score_[k * kLanes + l] += value_[l];
             gradients_down(forest_.feature.data(), forest_.slot.data(), forest_.right.data(), begin,
                            end, left_.data(), value_.data(), reach_.data(),

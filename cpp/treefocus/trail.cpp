@@ -4,6 +4,7 @@
 
 namespace treefocus {
 
+// The box of everything allowed is never changed itself; every run starts from a copy.
 void Trail::start(const Box& whole, bool with_values) {
     box_ = whole;
     if (with_values) box_.bind_values(forest_.n_features);
@@ -13,6 +14,7 @@ void Trail::start(const Box& whole, bool with_values) {
     changed_.clear();
 }
 
+// A note per change, the same feature several times on the way down: undo needs them all in order.
 void Trail::set_range(std::int32_t f, std::int32_t low, std::int32_t high) {
     note(Kept::range, f);
     box_.low[f] = low;

@@ -45,6 +45,8 @@ public:
 
 private:
     enum class Kept : std::uint8_t { range, values };
+    // low and high as they were before the step; what else it changed is on one of the stacks
+    // below.
     struct Step {
         Kept kept;
         std::int32_t feature, low, high;
