@@ -18,8 +18,8 @@ public:
     // The best cut; one of no feature if nothing is left to split.
     Cut choose();
 
-    // Whether a cut leaves something on both sides, with the closest point on the near one. It
-    // always does, unless the trail is too long, or splits by value could go on for ever.
+    // Whether a cut leaves something on both sides, with the closest point on the near one, and the
+    // trail is not too long.
     bool can_split(const Cut& cut) const;
 
     // Brings the box to one side of a cut.
@@ -30,9 +30,9 @@ private:
         std::int32_t code;
         double gain;
     };
-    Cut mend();  // where the closest point would do, but for a rule or for rounding
-    Cut round(bool anywhere);
-    Cut any_cut();  // scores within rounding of each other leave no better guide
+    Cut mend();                // where the closest point would do, but for a rule or for rounding
+    Cut round(bool anywhere);  // beside a value that was rounded, or beside any
+    Cut any_cut();             // scores within rounding of each other leave no better guide
 
     // The cuts of a feature, the farthest first on either side, so that a running sum is the gain
     // that lies behind.
@@ -45,7 +45,7 @@ private:
     void take_values(const Cut& cut, bool is_far);
     bool is_far_cell(const Cut& cut, std::int32_t code) const;
 
-    static constexpr std::size_t kMostValueSteps = 2000;
+    static constexpr std::size_t kMostValueSteps = 2000;  // inside each other, see round
     static constexpr std::size_t kLongestTrail = 10'000'000;
     // Of the limit: a step that costs less counts as this.
     static constexpr double kLeastStep = 1e-3;
