@@ -62,15 +62,42 @@ EXAMPLES = 10_000  # training rows kept to start from
 class Explainer:
     """Answers, for a trained tree ensemble: what is the smallest change to this row that changes the prediction?
 
-    model: a fitted model of a supported library, or a `Forest`. data: training rows, from which scale and domain are
-    taken. distance: "euclidean", "manhattan", "cosine", "mahalanobis", a `Distance`, or your own object with value and
-    gradient. constraints: `Fixed`, `Range`, `Increasing`, `Decreasing`. scale: what a change of 1 means per feature:
-    "range" of the data (default), "std", "mad", None for the values as they are, or an array. bounds: (low, high)
-    domain of the answers, default the range of the data. schema: names, kinds and units of the columns.
-    plausibility: `LocalOutlierFactor(limit=1.5)` or `IsolationScore(limit=0.6)` allow only answers like the data.
-    weights: by column, what a change there weighs, 1 for a column without: the factor of the change under Manhattan,
-    Chebyshev and FewestFeatures, of its square under Euclidean and Mahalanobis (4 makes a change count twice), of the
-    products under Cosine.
+    Parameters
+    ----------
+    model : fitted model or Forest
+        Of a supported library.
+    data : table, optional
+        Training rows, from which scale, domain and covariance are taken.
+    distance : str, Distance or an object with value and gradient
+        What small means: "euclidean" (default), "manhattan", "chebyshev", "l0", "cosine" or "mahalanobis".
+    constraints : str, constraint or a sequence of them
+        What an answer may not do: `Fixed`, `Increasing`, `Decreasing`, `Range`, `OneOf`, `MayBeMissing`, `Together`,
+        `AtMost`, `Linear` and `Implies`, or the same in words, "income <= 2 * savings".
+    scale : str, float, array or None
+        What a change of 1 means in each column: the "range" of the data (default), its "std" or "mad", None for the
+        values as they are, or sizes.
+    bounds : (low, high), optional
+        Domain of the answers, each side a number or one a column; the range of the data if not given.
+    schema : Schema, optional
+        What the columns are: names, kinds, units.
+    plausibility : LocalOutlierFactor or IsolationScore, optional
+        How like the training rows an answer has to be, as a limit or as a cost.
+    weights : mapping of columns to float, optional
+        What a change of a column weighs, 1 if not given: the factor of the change under Manhattan, Chebyshev and
+        FewestFeatures, of its square under Euclidean and Mahalanobis (4 makes a change count twice), of the products
+        under Cosine.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from treefocus import Explainer
+    >>> data = pd.DataFrame({"income": [20.0, 30.0, 50.0, 60.0], "debt": [5.0, 1.0, 4.0, 2.0]})
+    >>> model = DecisionTreeClassifier().fit(data, ["declined", "declined", "approved", "approved"])
+    >>> explainer = Explainer(model, data, constraints="debt fixed")
+    >>> found = explainer.explain(data[:2])
+    >>> [one.outcome for one in found]
+    ['approved', 'approved']
     """
 
     def __init__(
@@ -135,12 +162,42 @@ class Explainer:
     ) -> Explanations:
         """Explain every row of X: pandas, polars or NumPy, the same comes back.
 
-        target: None for any other class, a class, a `Probability` or an `Interval`, or a list with one a row.
-        strategy: a name or an object such as Focus(sigma=5). time_limit: seconds a row. progress: True for a bar, or a
-        function that hears how many rows are done. n: how many ways out to look for, a row; each does without a feature
-        that an earlier one needs (`ways`). on_interrupt: when Ctrl-C has stopped the search, "raise" KeyboardInterrupt,
-        or "return" what was found by then, with a warning; rows that the search did not reach have no answer, or no
-        proof.
+        Parameters
+        ----------
+        X : table
+            The rows.
+        target : a class, Probability, Interval, Score or a list with one a row, optional
+            The class to reach, or what is to be predicted; any other class if not given.
+        strategy : str or strategy
+            How to search: a name, or an object such as Focus(sigma=5).
+        time_limit : float, optional
+            Seconds a row.
+        n_jobs : int, optional
+            Threads; all cores if not given.
+        progress : bool or callable
+            Whether a bar shows how many rows are done, or who hears of it: a function that takes their number.
+        seed : int
+            Start of the random numbers, where any are used.
+        n : int
+            How many ways out to look for, a row; each does without a feature that an earlier one needs (`ways`).
+        on_interrupt : str
+            What happens when Ctrl-C has stopped the search: "raise" KeyboardInterrupt, or "return" what was found by
+            then, with a warning; rows that the search did not reach have no answer, or no proof.
+
+        Returns
+        -------
+        Explanations
+            An answer a row, in their order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from treefocus import Explainer
+        >>> data = np.array([[20.0], [30.0], [50.0], [60.0]])
+        >>> model = DecisionTreeClassifier().fit(data, ["low", "low", "high", "high"])
+        >>> Explainer(model, data).explain(data[:1], target="high")[0].status.name
+        'OPTIMAL'
         """
         began = time.perf_counter()
         chosen = as_strategy(strategy)
@@ -384,7 +441,34 @@ class Explainer:
 
 
 def explain(model: Any, X: Any, data: Any = None, **options: Any) -> Explanations:
-    """Explain rows in one call: the options of `Explainer` and `Explainer.explain` together."""
+    """Explain rows in one call: the options of `Explainer` and `Explainer.explain` together.
+
+    Parameters
+    ----------
+    model : fitted model or Forest
+        Of a supported library.
+    X : table
+        The rows.
+    data : table, optional
+        Training rows, from which scale, domain and covariance are taken.
+    **options
+        Those of `Explainer` and of `Explainer.explain`, by name.
+
+    Returns
+    -------
+    Explanations
+        An answer a row, in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from treefocus import explain
+    >>> data = np.array([[20.0], [30.0], [50.0], [60.0]])
+    >>> model = DecisionTreeClassifier().fit(data, ["low", "low", "high", "high"])
+    >>> explain(model, data[:1], data, distance="manhattan", target="high")[0].outcome
+    'high'
+    """
     building = {name: options.pop(name) for name in named(EXPLAINER) if name in options}
     return Explainer(model, data, **building).explain(X, **options)
 

@@ -173,7 +173,19 @@ class _OfColumns(Constraint):
 
 
 class Fixed(_OfColumns):
-    """These columns keep their values: `Fixed("age", "sex")`."""
+    """These columns keep their values: `Fixed("age", "sex")`.
+
+    Parameters
+    ----------
+    *columns : str or int
+        Names or numbers of columns.
+
+    Examples
+    --------
+    >>> from treefocus import Fixed
+    >>> Fixed("age", "sex")
+    Fixed('age', 'sex')
+    """
 
     words = "fixed"
 
@@ -188,6 +200,17 @@ class Increasing(_OfColumns):
     """These columns may only grow: `Increasing("education_years")`; of ordered categories, towards the last one.
 
     The order is the schema's, else that of an ordered dtype, never the alphabet's. A missing value stays missing.
+
+    Parameters
+    ----------
+    *columns : str or int
+        Names or numbers of columns.
+
+    Examples
+    --------
+    >>> from treefocus import Increasing
+    >>> Increasing("education_years")
+    Increasing('education_years')
     """
 
     words = "increasing"
@@ -201,6 +224,17 @@ class Decreasing(_OfColumns):
     """These columns may only shrink: `Decreasing("debt")`; of ordered categories, towards the first one.
 
     The order is the schema's, else that of an ordered dtype, never the alphabet's. A missing value stays missing.
+
+    Parameters
+    ----------
+    *columns : str or int
+        Names or numbers of columns.
+
+    Examples
+    --------
+    >>> from treefocus import Decreasing
+    >>> Decreasing("debt")
+    Decreasing('debt')
     """
 
     words = "decreasing"
@@ -211,7 +245,19 @@ class Decreasing(_OfColumns):
 
 
 class MayBeMissing(_OfColumns):
-    """These columns may become missing, where the model takes that: `MayBeMissing("phone")`; not one that is fixed."""
+    """These columns may become missing, where the model takes that: `MayBeMissing("phone")`; not one that is fixed.
+
+    Parameters
+    ----------
+    *columns : str or int
+        Names or numbers of columns.
+
+    Examples
+    --------
+    >>> from treefocus import MayBeMissing
+    >>> MayBeMissing("phone")
+    MayBeMissing('phone')
+    """
 
     words = "may be missing"
 
@@ -220,7 +266,19 @@ class MayBeMissing(_OfColumns):
 
 
 class Together(_OfColumns):
-    """These columns change all or not at all: `Together("latitude", "longitude")`."""
+    """These columns change all or not at all: `Together("latitude", "longitude")`.
+
+    Parameters
+    ----------
+    *columns : str or int
+        Names or numbers of columns.
+
+    Examples
+    --------
+    >>> from treefocus import Together
+    >>> Together("latitude", "longitude")
+    Together('latitude', 'longitude')
+    """
 
     words = "together"
 
@@ -234,6 +292,21 @@ class Range(Constraint):
 
     relative: the bounds are shares of the row's own value: `Range("income", -0.1, 0.1, relative=True)` is ten per cent
     up or down.
+
+    Parameters
+    ----------
+    column : str or int
+        Its name or number.
+    low, high : float
+        Where it must end up; a side that is left out has no limit.
+    relative : bool
+        Whether the bounds are shares of the row's own value.
+
+    Examples
+    --------
+    >>> from treefocus import Range
+    >>> Range("income", 0, 200_000).high
+    200000
     """
 
     column: str | int
@@ -269,6 +342,19 @@ class OneOf(Constraint):
 
     Of these, a column takes those that it can hold: whole numbers, say. A missing value has to become one of them,
     unless the column `MayBeMissing`; so has a category that the model has not seen.
+
+    Parameters
+    ----------
+    column : str or int
+        Its name or number.
+    values : iterable
+        Numbers or categories.
+
+    Examples
+    --------
+    >>> from treefocus import OneOf
+    >>> OneOf("term", [12, 24, 36]).values
+    (12, 24, 36)
     """
 
     column: str | int
@@ -298,7 +384,21 @@ class OneOf(Constraint):
 
 @dataclass(frozen=True, init=False)
 class AtMost(Constraint):
-    """No more than n columns change: `AtMost(3)`; of those named, if any are: `AtMost(1, "income", "debt")`."""
+    """No more than n columns change: `AtMost(3)`; of those named, if any are: `AtMost(1, "income", "debt")`.
+
+    Parameters
+    ----------
+    n : int
+        How many may change.
+    *columns : str or int
+        Of these; of all if not given.
+
+    Examples
+    --------
+    >>> from treefocus import AtMost
+    >>> AtMost(1, "income", "debt").columns
+    ('income', 'debt')
+    """
 
     n: int
     columns: tuple[str | int, ...]
@@ -323,6 +423,19 @@ class Linear(Constraint):
     """The columns' values, times their coefficients, add up to no more: `Linear({"debt": 1, "income": -2}, at_most=0)`.
 
     A row in which one of them is missing is not bound by it.
+
+    Parameters
+    ----------
+    coefficients : mapping of columns to float
+        What each value is multiplied with.
+    at_most : float
+        What the sum may be.
+
+    Examples
+    --------
+    >>> from treefocus import Linear
+    >>> Linear({"debt": 1, "income": -2}, at_most=0).at_most
+    0.0
     """
 
     coefficients: Mapping[str | int, float] = field(hash=False)
@@ -348,7 +461,23 @@ class Linear(Constraint):
 
 @dataclass(frozen=True)
 class Condition:
-    """A column between two values, or at one of some categories: `Condition("employed", values=["no"])`."""
+    """A column between two values, or at one of some categories: `Condition("employed", values=["no"])`.
+
+    Parameters
+    ----------
+    column : str or int
+        Its name or number.
+    low, high : float
+        Of a column of numbers; a side that is left out has no limit.
+    values : sequence, optional
+        Categories, or one number.
+
+    Examples
+    --------
+    >>> from treefocus import Condition
+    >>> Condition("employed", values=["no"]).values
+    ('no',)
+    """
 
     column: str | int
     low: float = -np.inf
@@ -386,6 +515,17 @@ class Implies(Constraint):
     """Where one condition holds, another must: `Implies(Condition("age", high=17), Condition("married", high=0))`.
 
     A missing value meets no condition.
+
+    Parameters
+    ----------
+    cause, effect : Condition
+        The one that may hold, and the one that then must.
+
+    Examples
+    --------
+    >>> from treefocus import Implies, Condition
+    >>> Implies(Condition("age", high=17), Condition("married", high=0)).cause.high
+    17
     """
 
     cause: Condition

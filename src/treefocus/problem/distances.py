@@ -99,7 +99,21 @@ class _Weighted(Distance):
 
 
 class Euclidean(_Weighted):
-    """sqrt(sum of w (y - z)^2)."""
+    """sqrt(sum of w (y - z)^2).
+
+    Parameters
+    ----------
+    weights : sequence of float, optional
+        What a change of each column weighs; 1 if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treefocus import Euclidean
+    >>> distance = Euclidean().fitted(2, None)
+    >>> float(distance.value(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))[0])
+    5.0
+    """
 
     def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         return np.asarray(np.sqrt((self.w * _delta(z, y) ** 2).sum(axis=1)))
@@ -118,7 +132,21 @@ class Euclidean(_Weighted):
 
 
 class Manhattan(_Weighted):
-    """Sum of w |y - z|."""
+    """Sum of w |y - z|.
+
+    Parameters
+    ----------
+    weights : sequence of float, optional
+        What a change of each column weighs; 1 if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treefocus import Manhattan
+    >>> distance = Manhattan().fitted(2, None)
+    >>> float(distance.value(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))[0])
+    7.0
+    """
 
     def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         return np.asarray((self.w * np.abs(_delta(z, y))).sum(axis=1))
@@ -136,7 +164,21 @@ class Manhattan(_Weighted):
 
 
 class Chebyshev(_Weighted):
-    """Largest of w |y - z|."""
+    """Largest of w |y - z|.
+
+    Parameters
+    ----------
+    weights : sequence of float, optional
+        What a change of each column weighs; 1 if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treefocus import Chebyshev
+    >>> distance = Chebyshev().fitted(2, None)
+    >>> float(distance.value(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))[0])
+    4.0
+    """
 
     def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         return np.asarray((self.w * np.abs(_delta(z, y))).max(axis=1))
@@ -153,7 +195,21 @@ class Chebyshev(_Weighted):
 
 
 class FewestFeatures(_Weighted):
-    """Sum of w over the features that change at all (the "L0 norm"). It has no slope: FOCUS finds, Exact minimises."""
+    """Sum of w over the features that change at all (the "L0 norm"). It has no slope: FOCUS finds, Exact minimises.
+
+    Parameters
+    ----------
+    weights : sequence of float, optional
+        What a change of each column weighs; 1 if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treefocus import FewestFeatures
+    >>> distance = FewestFeatures().fitted(2, None)
+    >>> float(distance.value(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))[0])
+    2.0
+    """
 
     def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         return np.asarray((self.w * (_delta(z, y) != 0)).sum(axis=1))
@@ -167,7 +223,21 @@ class FewestFeatures(_Weighted):
 
 
 class Cosine(_Weighted):
-    """1 - <z, y> / (|z| |y|), with the weights in the inner product; 1 from a zero vector to any other."""
+    """1 - <z, y> / (|z| |y|), with the weights in the inner product; 1 from a zero vector to any other.
+
+    Parameters
+    ----------
+    weights : sequence of float, optional
+        What a change of each column weighs; 1 if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treefocus import Cosine
+    >>> distance = Cosine().fitted(2, None)
+    >>> float(distance.value(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]))[0])
+    1.0
+    """
 
     def value(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         zz, yy, zy = self._products(z, y)
@@ -196,6 +266,25 @@ class Mahalanobis(Distance):
     Weights multiply the differences: weight w counts a change of 1 as sqrt(w). A column that never varies in the
     data counts as one of variance 1. Columns that nearly determine each other (a correlation matrix of condition above
     1e8) get a little variance of their own, so that the distance does not hang on rounding.
+
+    Parameters
+    ----------
+    covariance : array, optional
+        (n_features, n_features) in the scaled space; that of the training rows if not given.
+    squared : bool
+        Whether the square is the distance.
+    weights : sequence of float, optional
+        What a change of each column weighs; 1 if not given.
+    inverse : array, optional
+        Of the covariance; fitting sets it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from treefocus import Mahalanobis
+    >>> distance = Mahalanobis(np.eye(2)).fitted(2, None)
+    >>> round(float(distance.value(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))[0]), 6)
+    5.0
     """
 
     covariance: Any = None

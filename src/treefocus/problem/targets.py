@@ -27,7 +27,21 @@ Cuts = tuple[float, float, float | None]  # loose, as asked, and strict where on
 
 @dataclass(frozen=True)
 class Probability:
-    """A class with at least this probability: `Probability("approved", 0.7)`, a margin against a model's noise."""
+    """A class with at least this probability: `Probability("approved", 0.7)`, a margin against a model's noise.
+
+    Parameters
+    ----------
+    label : a class
+        Of the model.
+    at_least : float
+        Above 0 and below 1.
+
+    Examples
+    --------
+    >>> from treefocus import Probability
+    >>> Probability("approved", 0.7)
+    Probability(label='approved', at_least=0.7)
+    """
 
     label: Any
     at_least: float
@@ -39,7 +53,19 @@ class Probability:
 
 @dataclass(frozen=True)
 class Interval:
-    """A predicted value from low to high, both included: `Interval(low=50_000)`; for models that predict a number."""
+    """A predicted value from low to high, both included: `Interval(low=50_000)`; for models that predict a number.
+
+    Parameters
+    ----------
+    low, high : float
+        A side that is left out has no limit.
+
+    Examples
+    --------
+    >>> from treefocus import Interval
+    >>> Interval(low=50_000)
+    Interval(low=50000, high=inf)
+    """
 
     low: float = -np.inf
     high: float = np.inf
@@ -56,7 +82,19 @@ class Interval:
 
 @dataclass(frozen=True)
 class Score(Interval):
-    """A raw score from low to high, before any link function: `Score(low=0.5)`; for models with a single score."""
+    """A raw score from low to high, before any link function: `Score(low=0.5)`; for models with a single score.
+
+    Parameters
+    ----------
+    low, high : float
+        A side that is left out has no limit.
+
+    Examples
+    --------
+    >>> from treefocus import Score
+    >>> Score(low=0.5)
+    Score(low=0.5, high=inf)
+    """
 
 
 @dataclass(frozen=True)
