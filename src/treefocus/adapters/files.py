@@ -36,7 +36,20 @@ _DAMAGE = (
 def load_model(path: str | Path, *, allow_pickle: bool = False) -> Any:
     """Read a model file: a `Forest`, or from skops and pickles the model itself.
 
-    allow_pickle: read pickle and joblib files too. Unpickling runs code from the file: only for files you trust.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    allow_pickle : bool
+        Whether to read pickle and joblib files too. Unpickling runs code from the file: only for files you trust.
+
+    Examples
+    --------
+    >>> from treefocus import load_model
+    >>> load_model("model.pkl")
+    Traceback (most recent call last):
+        ...
+    treefocus.errors.InvalidInput: ...
     """
     path = Path(path)
     if path.suffix in PICKLES and not allow_pickle:

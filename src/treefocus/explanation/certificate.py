@@ -137,8 +137,29 @@ def verify(
 ) -> Verification:
     """Check a certificate against a forest.
 
-    reprove: search again for anything closer than the lower bound says, for at most `time_limit` seconds if given.
-    Without, what is claimed of all other points is not checked, and the verification does not hold as a whole.
+    Parameters
+    ----------
+    certificate : dict
+        As `Explanation.certificate` makes it.
+    forest : Forest
+        The model it speaks of.
+    reprove : bool
+        Whether to search again for anything closer than the lower bound says. Without, what is claimed of all other
+        points is not checked, and the verification does not hold as a whole.
+    time_limit : float, optional
+        Seconds for that search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from treefocus import Explainer, verify
+    >>> data = np.array([[20.0], [30.0], [50.0], [60.0]])
+    >>> model = DecisionTreeClassifier().fit(data, ["low", "low", "high", "high"])
+    >>> explainer = Explainer(model, data)
+    >>> certificate = explainer.explain(data[:1])[0].certificate()
+    >>> verify(certificate, explainer.forest, reprove=True).holds
+    True
     """
     if certificate.get("format") not in (FORMAT, _EARLIER):
         reject("The certificate's format", f"{FORMAT!r} or {_EARLIER!r}", repr(certificate.get("format")))

@@ -68,7 +68,20 @@ class Neighbours:
 class LocalOutlierFactor:
     """How much sparser the data are at a point than around its nearest training rows: 1 is like them, more is stranger.
 
-    limit: answers above it are not given. cost: what 1 of it costs, in units of distance. neighbours: 1, as in DACE.
+    Parameters
+    ----------
+    limit : float, optional
+        Answers above it are not given.
+    cost : float
+        What 1 of it costs, in units of distance.
+    neighbours : int
+        Training rows it is compared with; 1, as in DACE.
+
+    Examples
+    --------
+    >>> from treefocus import LocalOutlierFactor
+    >>> LocalOutlierFactor(limit=1.5)
+    LocalOutlierFactor(limit=1.5, cost=0.0, neighbours=1)
     """
 
     limit: float | None = None
@@ -94,7 +107,20 @@ class LocalOutlierFactor:
 class IsolationScore:
     """How easily random cuts part a point from the data (scikit-learn's isolation forest): 0.5 is usual, 1 is alone.
 
-    limit: answers above it are not given. cost: what 1 of it costs, in units of distance. trees, seed: of the forest.
+    Parameters
+    ----------
+    limit : float, optional
+        Answers above it are not given.
+    cost : float
+        What 1 of it costs, in units of distance.
+    trees, seed : int
+        Of the forest.
+
+    Examples
+    --------
+    >>> from treefocus import IsolationScore
+    >>> IsolationScore(limit=0.6)
+    IsolationScore(limit=0.6, cost=0.0, trees=100, seed=0)
     """
 
     limit: float | None = None

@@ -36,9 +36,22 @@ def snapped_down(values: Floats, grain: int | NDArray[np.int8]) -> Floats:
 class Schema:
     """The columns, in the model's order, and how to speak of a decision.
 
-    subject: what is decided on, "your application". outcomes: for each class the word for that decision, as in "would
-    be approved": {"approved": "approved", 0: "declined"}. translations: the same schema in other languages, by code:
-    {"de": Schema([...], subject="Ihr Antrag", ...)}.
+    Parameters
+    ----------
+    features : iterable of Feature
+        The columns.
+    subject : str
+        What is decided on, "your application".
+    outcomes : mapping, optional
+        For each class the word for that decision, as in "would be approved": {"approved": "approved", 0: "declined"}.
+    translations : mapping, optional
+        The same schema in other languages, by code: {"de": Schema([...], subject="Ihr Antrag", ...)}.
+
+    Examples
+    --------
+    >>> from treefocus import Feature, Schema
+    >>> Schema([Feature("income", "integer", "EUR"), Feature("age", "integer")]).names
+    ('income', 'age')
     """
 
     features: tuple[Feature, ...]

@@ -36,9 +36,22 @@ NO_CLOCK = 10.0  # which counts as so many seconds where there is none; beyond, 
 class Auto(Strategy):
     """The optimum where the time allows, an honest gap otherwise.
 
-    time_limit: seconds a row for the proof, unless `explain(time_limit=...)` says otherwise; None for no clock.
-    node_limit: boxes a row for the proof; with it and without a clock the answers are the same on every machine.
-    prove=False stops after seeds, polish and a short search: close, and fast, without a claim.
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds a row for the proof, unless `explain(time_limit=...)` says otherwise; None for no clock.
+    memory_limit : float
+        Bytes for the process.
+    prove : bool
+        False stops after seeds, polish and a short search: close, and fast, without a claim.
+    node_limit : int, optional
+        Boxes a row for the proof; with it and without a clock the answers are the same on every machine.
+
+    Examples
+    --------
+    >>> from treefocus import Auto
+    >>> Auto(time_limit=None, node_limit=20_000).node_limit
+    20000
     """
 
     time_limit: float | None = 1.0

@@ -48,12 +48,29 @@ _MARGIN = 1e-6  # by how much, as a share of all weights, the wanted class must 
 
 @dataclass(frozen=True)
 class Dace(Strategy):
-    """A baseline of the paper. lambda_: what being an outlier costs. examples: training rows the LOF looks at.
+    """A baseline of the paper.
 
-    steps: quantiles of the training rows that enter each feature's action set, besides the forest's thresholds.
-    time_limit: seconds a row, unless `explain(time_limit=...)` is stricter; the best answer by then counts. gap: how
-    far, as a share, the answer's objective may be from the optimum. The row's covariance comes from the distance, if
-    that is Mahalanobis, else from the training rows. Rows with missing values get no answer.
+    The row's covariance comes from the distance, if that is Mahalanobis, else from the training rows. Rows with missing
+    values get no answer.
+
+    Parameters
+    ----------
+    lambda_ : float
+        What being an outlier costs.
+    examples : int
+        Training rows the LOF looks at.
+    steps : int
+        Quantiles of the training rows that enter each feature's action set, besides the forest's thresholds.
+    time_limit : float
+        Seconds a row, unless `explain(time_limit=...)` is stricter; the best answer by then counts.
+    gap : float
+        How far, as a share, the answer's objective may be from the optimum.
+
+    Examples
+    --------
+    >>> from treefocus import Dace
+    >>> Dace(examples=50).examples
+    50
     """
 
     lambda_: float = 0.01

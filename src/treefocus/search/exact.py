@@ -27,7 +27,23 @@ _STATUS[[kernels.OPTIMAL, kernels.BOUNDED, kernels.INFEASIBLE, kernels.NOTHING]]
 
 @dataclass(frozen=True)
 class Exact(Strategy):
-    """Searches until it is proven, or until a limit: seconds and boxes a row, bytes for the process."""
+    """Searches until it is proven, or until a limit: seconds and boxes a row, bytes for the process.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds a row; the tighter of this and of `explain(time_limit=...)` counts.
+    node_limit : int, optional
+        Boxes a row.
+    memory_limit : float
+        Bytes for the process.
+
+    Examples
+    --------
+    >>> from treefocus import Exact
+    >>> Exact(time_limit=60).time_limit
+    60
+    """
 
     time_limit: float | None = None
     node_limit: int | None = None

@@ -27,7 +27,19 @@ from treefocus.search.candidates import closest_valid
 
 @dataclass(frozen=True)
 class FeatureTweaking(Strategy):
-    """A baseline of the paper. epsilon: the margin to a threshold, in the space in which distance is measured."""
+    """A baseline of the paper.
+
+    Parameters
+    ----------
+    epsilon : float
+        The margin to a threshold, in the space in which distance is measured.
+
+    Examples
+    --------
+    >>> from treefocus import FeatureTweaking
+    >>> FeatureTweaking(epsilon=0.01)
+    FeatureTweaking(epsilon=0.01)
+    """
 
     epsilon: float = 0.001
 

@@ -41,12 +41,39 @@ RETRIES: tuple[dict[str, Any], ...] = (
 class Focus(Strategy):
     """The paper's method. sigma, tau, beta and alpha are its names; the defaults need no tuning.
 
-    leaf: "distribution" as the paper writes, "vote" (the leaf's majority class) as the authors' program does.
-    tau None takes the scores as they are, without a softmax. soft_trees: only that many first trees enter the soft
-    forest. batch_mean divides gradients by the number of rows, as the authors' program does (an answer then depends
-    on how many rows are asked at once). normalise divides the tree weights by their sum, so that tau means the same
-    for every forest. retry: whether rows that resist go through the schedule. polish: whether answers are improved
-    move by move afterwards (see `treefocus.search.polish`). history: whether the outcome has one.
+    Parameters
+    ----------
+    sigma : float
+        How steep the soft splits are.
+    tau : float, optional
+        How steep the softmax is; None takes the scores as they are, without one.
+    beta : float
+        What the distance weighs in the loss.
+    alpha : float
+        The step of the descent.
+    iterations : int
+        Steps of the descent.
+    leaf : str
+        "distribution" as the paper writes, "vote" (the leaf's majority class) as the authors' program does.
+    soft_trees : int, optional
+        Only that many first trees enter the soft forest.
+    batch_mean : bool
+        Whether gradients are divided by the number of rows, as the authors' program does (an answer then depends on
+        how many rows are asked at once).
+    normalise : bool
+        Whether the tree weights are divided by their sum, so that tau means the same for every forest.
+    retry : bool
+        Whether rows that resist go through the schedule.
+    polish : bool
+        Whether answers are improved move by move afterwards (see `treefocus.search.polish`).
+    history : bool
+        Whether the outcome has one.
+
+    Examples
+    --------
+    >>> from treefocus import Focus
+    >>> Focus(sigma=5, iterations=200).sigma
+    5
     """
 
     sigma: float = 10.0

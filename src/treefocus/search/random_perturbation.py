@@ -21,7 +21,21 @@ from treefocus.search.candidates import closest_valid
 
 @dataclass(frozen=True)
 class RandomPerturbation(Strategy):
-    """A baseline: `draws` a row, of Euclidean lengths from `smallest` to `largest` in the scaled space."""
+    """A baseline: random moves in the scaled space.
+
+    Parameters
+    ----------
+    draws : int
+        Moves a row.
+    smallest, largest : float
+        Their Euclidean lengths.
+
+    Examples
+    --------
+    >>> from treefocus import RandomPerturbation
+    >>> RandomPerturbation(draws=10)
+    RandomPerturbation(draws=10, smallest=0.001, largest=1.0)
+    """
 
     draws: int = 1000
     smallest: float = 0.001
