@@ -34,6 +34,7 @@ DESCRIBED = (
     *("Explainer", "Explainer.explain", "explain", "verify", "load_model", "Condition", "Schema"),
     *(*CONSTRAINTS, *DISTANCES, *MEASURES, *STRATEGIES, *TARGETS),
 )
+ANSWERS = ("Explanation", "Explanations")
 
 
 def found(name: str) -> Any:
@@ -53,7 +54,16 @@ def test_every_parameter_is_described(name: str) -> None:
     assert told == set(inspect.signature(found(name)).parameters) - {"self"}
 
 
-@pytest.mark.parametrize("name", DESCRIBED)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_attribute_that_is_described_is_there(name: str) -> None:
+    text = inspect.getdoc(found(name)) or ""
+    described = text.split("Attributes\n----------\n")[1].split("\n\n")[0]
+    lines = [line.split(" : ")[0] for line in described.splitlines() if not line.startswith(" ")]
+    told = {one.strip() for line in lines for one in line.split(",")}
+    assert told <= {*dir(found(name)), *found(name).__annotations__}
+
+
+@pytest.mark.parametrize("name", [*DESCRIBED, *ANSWERS])
 def test_every_example_runs(name: str) -> None:
     thing = found(name)
     (test,) = doctest.DocTestFinder(recurse=False).find(thing, name, globs={})

@@ -40,7 +40,30 @@ __all__ = ["FORMAT", "Change", "Explanation", "Explanations", "gap_of"]
 
 @dataclass(frozen=True, eq=False)
 class Explanations:
-    """The answers to a batch, in the order of its rows. Index it for one row; `counterfactuals` is the whole table."""
+    """The answers to a batch, in the order of its rows. Index it for one row; `counterfactuals` is the whole table.
+
+    Attributes
+    ----------
+    predicted : array of shape (n_rows,)
+        Labels or numbers before, None where the model cannot read the row.
+    outcome : array of shape (n_rows,)
+        Labels or numbers after, None where there is no answer.
+    reasons : tuple of str
+        What is said of each row: how it came out, or why it has no answer.
+    seconds : float
+        How long all of them took.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from treefocus import explain
+    >>> data = np.array([[20.0], [30.0], [50.0], [60.0]])
+    >>> model = DecisionTreeClassifier().fit(data, ["low", "low", "high", "high"])
+    >>> found = explain(model, data, data)
+    >>> len(found), found[0].outcome, found[3].outcome
+    (4, 'high', 'low')
+    """
 
     table: Table
     schema: Schema

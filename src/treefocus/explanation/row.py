@@ -41,7 +41,32 @@ NO_WORDS = Schema(())
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One row's answer."""
+    """One row's answer.
+
+    Attributes
+    ----------
+    status : Status
+        How the row came out: proven to be the smallest change, with a bound, found, or why not.
+    predicted, outcome : a class or a number
+        Before and after the change, None where there is none.
+    changes : tuple of Change
+        The features that have to move.
+    distance, lower_bound : float
+        How far the answer is, None where there is none, and how far every answer is at least.
+    reason : str
+        The status as a sentence, or the row's own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from treefocus import explain
+    >>> data = np.array([[20.0], [30.0], [50.0], [60.0]])
+    >>> model = DecisionTreeClassifier().fit(data, ["low", "low", "high", "high"])
+    >>> one = explain(model, data[:1], data)[0]
+    >>> one.predicted, one.outcome, one.status.name
+    ('low', 'high', 'OPTIMAL')
+    """
 
     label: Any  # the row's name in its table
     row: Floats
