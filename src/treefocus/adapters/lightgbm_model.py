@@ -16,7 +16,7 @@ from treefocus.adapters.lightgbm_categories import codes_left, fields_of, labels
 from treefocus.adapters.lightgbm_zero import ZERO, with_zero_as_missing
 from treefocus.adapters.nodes import Nodes, check_sizes
 from treefocus.errors import InvalidInput, UnsupportedModel
-from treefocus.model.categories import Labels
+from treefocus.model.categories import Labels, are_categories
 from treefocus.model.forest import Forest, join_trees
 
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
@@ -133,7 +133,7 @@ def _nodes(trees: list[dict[str, str]], n_outputs: int, labels: Labels | None, a
     goes_left = np.where(missing == _NO_MISSING, threshold >= 0.0, default_left) & ~is_categorical
     values = np.zeros((start[-1], n_outputs))
     values[leaf_at, tree_of_leaf % n_outputs] = value
-    is_category = np.array([own is not None for own in labels or [None] * (int(feature.max(initial=0)) + 1)])
+    is_category = are_categories(labels, int(feature.max(initial=0)) + 1)
     is_code = ~is_categorical & is_category[feature]
     sets: list[Any] | None = None
     if labels is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from treefocus import kernels
 from treefocus.errors import ModelMismatch
+from treefocus.model.categories import are_categories
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.source import Source
 
@@ -58,7 +59,7 @@ def telling_rows(source: Source, n_rows: int = N_ROWS) -> Floats:
     if forest.reads is not None:
         rows = np.clip(rows, *forest.reads)
     if source.takes_infinite:
-        is_number = np.array([known is None for known in labels])
+        is_number = ~are_categories(labels)
         is_far = (rng.random(rows.shape) < _SHARE_INFINITE) & is_number
         rows = np.where(is_far, rng.choice([-np.inf, np.inf], rows.shape), rows)
     if forest.reads is not None:

@@ -17,6 +17,11 @@ NO_CATEGORY = ("no category",)  # stands for the labels of a column of which the
 UNUSED = ("not used by the model",)  # of a column that the model never sees: all it holds is unseen
 
 
+def are_categories(labels: Sequence[Any] | None, n_columns: int = 0) -> NDArray[np.bool_]:
+    """(n_columns,) which columns hold categories: those with labels; none where nothing is known of the labels."""
+    return np.array([own is not None for own in labels], bool) if labels else np.zeros(n_columns, bool)
+
+
 @dataclass(frozen=True, eq=False)
 class Categories:
     """The categorical columns of a forest and the splits on them.
@@ -80,7 +85,7 @@ class Categories:
     @property
     def is_categorical(self) -> NDArray[np.bool_]:
         """(n_features,) which columns hold categories."""
-        return np.array([own is not None for own in self.labels], bool)
+        return are_categories(self.labels)
 
     def withheld(self, feature: int) -> tuple[Any, ...]:
         """The labels of a column that are no advice of themselves, because nobody may know them as a value."""

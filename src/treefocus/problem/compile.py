@@ -15,7 +15,7 @@ from treefocus.constraints.kinds import Constraint, Draft
 from treefocus.errors import InvalidInput, reject
 from treefocus.kernels.inputs import Choices, Int8s, Lists, nearest_of
 from treefocus.kernels.rules import Cells, ImpliesRule, LinearRule, Rules
-from treefocus.model.categories import Categories, Labels
+from treefocus.model.categories import Categories, Labels, are_categories
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.model.grid import Grid, as_input, floor_to
 from treefocus.model.variants import variant
@@ -63,7 +63,7 @@ def allowed(
 ) -> Allowed:
     """What the answers to these rows may be. Under a distance that couples columns, what is no number stays."""
     general = dry_run(constraints, schema, forest, orders)
-    is_category = np.array([own is not None for own in general.labels], bool)
+    is_category = are_categories(general.labels)
     is_open = _open_columns(general, forest, rows, distance)
     rules = Rules(tuple(general.rules))
     forest = with_cuts(forest, rules)

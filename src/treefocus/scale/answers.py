@@ -13,6 +13,7 @@ from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
 from treefocus.explanation.predictions import told_of
+from treefocus.model.categories import are_categories
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.schema.schema import FLOAT32
 
@@ -124,7 +125,7 @@ def _changes(found: Explanations) -> pa.Array:
     is_single = found.table.grain[j] == FLOAT32
     before[is_single] = before[is_single].astype(np.float32).astype(str).astype(np.float64)  # as its owner wrote it
     names = pa.array(found.schema.names, pa.string()).take(pa.array(j))
-    is_number = np.array([own is None for own in found.table.labels or [None] * len(found.schema)])[j]
+    is_number = ~are_categories(found.table.labels, len(found.schema))[j]
     numbers = [pa.array(values, mask=~is_number) for values in (before, found.points[i, j], found.shown[i, j])]
     words = [_categories(found, i, j, is_number, values) for values in (found.table.values, found.points)]
     structs = pa.StructArray.from_arrays([names, *numbers, pa.array(share), *words], fields=list(CHANGE))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
+from treefocus.model.categories import are_categories
 from treefocus.schema.schema import ANY_FLOAT, INTEGER
 from treefocus.tables.labels import Coding, encode_text, label_or_text
 from treefocus.tables.table import Table, TextColumns, as_table, one_line
@@ -131,7 +132,7 @@ def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None) -> Tabl
             values[:, k] = encode_text(texts[j], own)
             cells[names[k]] = [label_or_text(c, own, t) for c, t in zip(values[:, k], texts[j], strict=True)]
     is_whole = ~np.isnan(values).any(axis=0) & (values == np.rint(values)).all(axis=0) & (len(values) > 0)
-    is_whole |= [own is not None for own in labels or [None] * len(kept)]
+    is_whole |= are_categories(labels, len(kept))
     grain = np.where(is_whole, INTEGER, ANY_FLOAT).astype(np.int8)
     return Table(values, names, grain, TextColumns(names, cells), labels)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
-from treefocus.model.categories import Labels
+from treefocus.model.categories import Labels, are_categories
 from treefocus.model.forest import Floats
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
 from treefocus.tables import frames
@@ -169,7 +169,7 @@ def as_table(rows: Any, parameter: str, coding: Coding | None = None) -> Table:
         hint = "; for one row use row.reshape(1, -1)" if array.ndim == 1 else ""
         reject(parameter, f"two-dimensional, rows by columns{hint}", f"{array.ndim} dimensions")
     grain = np.full(array.shape[1], _grain_of(array.dtype), np.int8)
-    grain[[own is not None for own in labels or [None] * len(grain)]] = INTEGER
+    grain[are_categories(labels, len(grain))] = INTEGER
     return Table(np.ascontiguousarray(values), None, grain, array, labels)
 
 
