@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +18,7 @@ from treefocus.errors import reject
 from treefocus.problem.distances import NAMED as DISTANCES
 from treefocus.problem.space import SCALES
 from treefocus.search import NAMED as STRATEGIES
+from treefocus.search.limits import SECONDS, is_time_limit
 
 EXPLAINER, EXPLAIN = "Explainer", "Explainer.explain"  # the call that takes an option
 
@@ -92,9 +93,8 @@ class ExplainerOptions:
         without={PAGE: _OF_THE_SERVER, CERTIFICATE: "a claim is checked however it was found"},
     )  # fmt: skip
     time_limit: float | None = _option(
-        EXPLAIN, "float, optional", None, "Seconds a row", limits="a number of seconds above 0, or None",
-        names={CERTIFICATE: "limits"},
-        allows=lambda value: value is None or (isinstance(value, Real) and float(value) > 0),
+        EXPLAIN, "float, optional", None, "Seconds a row", limits=SECONDS,
+        names={CERTIFICATE: "limits"}, allows=is_time_limit,
     )  # fmt: skip
     seed: int = _option(
         EXPLAIN, "int", 0, "Start of the random numbers, where any are used",

@@ -43,7 +43,7 @@ from treefocus.problem.words import with_words, words_added
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED
 from treefocus.search.base import Incumbent, Run, Status
 from treefocus.search.exact import Exact
-from treefocus.search.limits import SearchLimits
+from treefocus.search.limits import SearchLimits, check_time_limit
 
 FORMAT = "treefocus-certificate-3"
 _EARLIER = "treefocus-certificate-2"  # the same, with a fingerprint of the forest's trees and scores alone
@@ -161,6 +161,7 @@ def verify(
     >>> verify(certificate, explainer.forest, reprove=True).holds
     True
     """
+    check_time_limit(time_limit)
     if certificate.get("format") not in (FORMAT, _EARLIER):
         reject("The certificate's format", f"{FORMAT!r} or {_EARLIER!r}", repr(certificate.get("format")))
     body = {key: value for key, value in certificate.items() if key != "fingerprint"}

@@ -16,8 +16,9 @@ from treefocus.render.phrases import DEFAULT
 from treefocus.render.views import RowView
 from treefocus.search.base import Outcome, Run, Status
 from treefocus.search.conflicts import answer_to, single, smallest_removal, without
+from treefocus.search.limits import DefaultSeconds, check_time_limit, time_limit_of
 
-_SECONDS = 1.0  # for each look, unless something else is asked for
+_SECONDS = DefaultSeconds(1.0)  # for each look, unless something else is asked for
 
 
 class Answer(RowView, Protocol):
@@ -102,7 +103,7 @@ def why_not(explanation: A, time_limit: float | None, n_jobs: int | None) -> Why
     question = _asked(explanation)
     if explanation.status.has_answer:
         return WhyNot((), True, explanation)
-    run = Run(n_jobs=n_jobs, time_limit=_SECONDS if time_limit is None else time_limit)
+    run = _run(time_limit, n_jobs)
     removal = smallest_removal(question, run)
     if removal.constraints is None:
         return WhyNot(None, removal.is_proven, None)
@@ -114,7 +115,7 @@ def why_not(explanation: A, time_limit: float | None, n_jobs: int | None) -> Why
 def price_of_constraints(explanation: Answer, time_limit: float | None, n_jobs: int | None) -> tuple[Price, ...]:
     """What each constraint costs, the dearest first."""
     question = _asked(explanation)
-    run = Run(n_jobs=n_jobs, time_limit=_SECONDS if time_limit is None else time_limit)
+    run = _run(time_limit, n_jobs)
     prices = []
     for constraint in single(question.constraints):
         found = answer_to(without(question, [constraint]), run, explanation.counterfactual)
@@ -123,6 +124,12 @@ def price_of_constraints(explanation: Answer, time_limit: float | None, n_jobs: 
         is_proven = found.status[0] in (Status.OPTIMAL, Status.INFEASIBLE)
         prices.append(Price(constraint, distance, _saving(explanation.distance, distance), is_proven))
     return tuple(sorted(prices, key=lambda price: -price.saving))
+
+
+def _run(time_limit: float | None, n_jobs: int | None) -> Run:
+    """One look after the other, each of which has the whole time."""
+    check_time_limit(time_limit)
+    return Run(n_jobs=n_jobs, time_limit=time_limit_of(_SECONDS, time_limit))
 
 
 def _saving(before: float | None, after: float | None) -> float:

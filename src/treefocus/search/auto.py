@@ -17,6 +17,7 @@ from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_posit
 from treefocus.search.exact import Exact
 from treefocus.search.examples import nearest_examples
 from treefocus.search.focus import Focus
+from treefocus.search.limits import DefaultSeconds, check_time_limit, time_limit_of
 from treefocus.search.polish import polished
 
 # One short descent is enough to start a proof. Without one, several that see the forest differently: a soft one that
@@ -39,7 +40,8 @@ class Auto(Strategy):
     Parameters
     ----------
     time_limit : float, optional
-        Seconds a row for the proof, unless `explain(time_limit=...)` says otherwise; None for no clock.
+        Seconds a row; the tighter of this one and `explain(time_limit=...)` counts, and 1 only where neither is given;
+        None for no clock of its own. Seeds take of that time, and the proof has what is left.
     memory_limit : float
         Bytes for the process.
     prove : bool
@@ -54,21 +56,21 @@ class Auto(Strategy):
     20000
     """
 
-    time_limit: float | None = 1.0
+    time_limit: float | None = DefaultSeconds(1.0)
     memory_limit: float = 1e9
     prove: bool = True
     node_limit: int | None = None
 
     def __post_init__(self) -> None:
-        limits = [name for name in ("time_limit", "node_limit") if getattr(self, name) is not None]
-        check_positive(self, "memory_limit", *limits)
+        check_time_limit(self.time_limit, "Auto.time_limit")
+        check_positive(self, "memory_limit", *(() if self.node_limit is None else ("node_limit",)))
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Seed, polish, prove."""
+        run = replace(run.on(len(problem)), time_limit=time_limit_of(self.time_limit, run.time_limit))
         if problem.distance.norms is None and problem.distance.compiled is None:
             return Outcome.of_points(problem, self.seeded(problem, run).points)
-        limit = self.time_limit if run.time_limit is None else run.time_limit
-        exact = Exact(time_limit=limit, node_limit=self.node_limit, memory_limit=self.memory_limit)
+        exact = Exact(node_limit=self.node_limit, memory_limit=self.memory_limit)
         return self._proven(exact, problem, run) if self.prove else self._close(exact, problem, run)
 
     def _proven(self, exact: Exact, problem: Problem, run: Run) -> Outcome:
@@ -79,10 +81,10 @@ class Auto(Strategy):
         found = replace(exact, node_limit=node_limit).solve(problem, replace(run, progress=None))
         left = np.flatnonzero(~found.is_settled)
         if left.size:
-            part = problem.subset(left)
-            incumbent = self.seeded(part, run)
+            part, going_on = problem.subset(left), run.on(len(left))
+            incumbent = self.seeded(part, going_on)
             incumbent.offer(found.points[left])
-            found = found.replaced(left, exact.prove(part, incumbent, run))
+            found = found.replaced(left, exact.prove(part, incumbent, going_on))
         return replace(found, limits=exact.limits(run))
 
     def _close(self, exact: Exact, problem: Problem, run: Run) -> Outcome:
@@ -116,9 +118,10 @@ class Auto(Strategy):
         return incumbent
 
     def _with_few_changes(self, problem: Problem, run: Run) -> Floats:
-        """Answers that change few features, wherever they are: a descent changes all of them."""
+        """Answers that change few features, wherever they are, in half the time: a descent changes all of them."""
         few = replace(problem, distance=FewestFeatures().fitted(problem.forest.n_features, None))
-        return Exact(node_limit=SHORT_SEARCH, memory_limit=self.memory_limit).solve(few, run).points
+        seconds = None if run.time_limit is None else run.time_limit / 2
+        return Exact(seconds, SHORT_SEARCH, self.memory_limit).solve(few, run).points
 
     def _descents(self, seeds: tuple[Focus, ...], problem: Problem, run: Run) -> Iterator[Floats]:
         """The answers of each seed that the model's size allows; a short one also where no search is possible."""
@@ -130,8 +133,7 @@ class Auto(Strategy):
             # No descent on this distance: the Manhattan distance stands in for the seeds.
             problem = replace(problem, distance=Manhattan().fitted(forest.n_features, None))
         can_search = memory.search <= self.memory_limit
-        seconds = self.time_limit if run.time_limit is None else run.time_limit
-        most_steps = STEPS_PER_SECOND * (NO_CLOCK if seconds is None else seconds)
+        most_steps = STEPS_PER_SECOND * (NO_CLOCK if run.time_limit is None else run.time_limit)
         for seed in seeds:
             is_needed = seed in FIRST_SEED and not can_search
             if (is_needed or seed.iterations * len(forest.feature) <= most_steps) and not run.is_interrupted:

@@ -12,10 +12,11 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 
+from treefocus import kernels
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.problem.problem import Problem
-from treefocus.search.limits import SearchLimits
+from treefocus.search.limits import Clock, SearchLimits
 
 Progress = Callable[[int], None]
 
@@ -63,9 +64,10 @@ class Run:
 
     seed: int = 0
     n_jobs: int | None = None
-    time_limit: float | None = None  # seconds a row
+    time_limit: float | None = None  # seconds a row; what `limits` makes of it counts
     progress: Progress | None = None  # hears how many rows are done
     interruption: Interruption | None = None  # what is done is kept when Ctrl-C comes; None: it is raised
+    clock: Clock | None = None  # of the rows that are worked on; None: it starts with the search
 
     @property
     def is_interrupted(self) -> bool:
@@ -86,6 +88,15 @@ class Run:
             if self.interruption is None:
                 raise
             self.interruption.note()
+
+    def on(self, n_rows: int) -> Run:
+        """The same for work on so many rows, while the clock goes on."""
+        clock = Clock(n_rows, kernels.n_threads(self.n_jobs)) if self.clock is None else self.clock.on(n_rows)
+        return replace(self, clock=clock)
+
+    def again(self, n_rows: int) -> Run:
+        """The same for work on so many of the rows, whose turn comes now."""
+        return self if self.clock is None else replace(self, clock=self.clock.again(n_rows))
 
     def behind(self, n_before: int) -> Run:
         """The same for work on rows behind others: whoever listens hears their number, too."""
@@ -176,7 +187,7 @@ class Strategy(ABC):
 def solved(strategy: Strategy, problem: Problem, run: Run) -> Outcome:
     """The problem, solved part by part (see `Problem.parts`)."""
     whole = Outcome.nothing(problem)
-    n_done = 0
+    run, n_done = run.on(len(problem)), 0
     for rows, part in problem.parts():
         if run.is_interrupted:
             break
@@ -184,7 +195,7 @@ def solved(strategy: Strategy, problem: Problem, run: Run) -> Outcome:
         with run.kept():
             if len(rows) == len(problem):
                 return strategy.solve(part, run)
-            whole = whole.replaced(rows, strategy.solve(part, replace(run, progress=report)))
+            whole = whole.replaced(rows, strategy.solve(part, replace(run.again(len(rows)), progress=report)))
         n_done += len(rows)
     return whole
 

@@ -48,7 +48,7 @@ class Confirmed(Strategy):
         for form in (problem, problem.tightened()):
             if left.size and form is not None and not run.is_interrupted:
                 part = form.subset(left)
-                again = self.strategy.solve(part, run.after(len(problem)))
+                again = self.strategy.solve(part, run.after(len(problem)).on(len(left)))
                 wrong = self._unconfirmed(problem.subset(left), again)
                 found = found.replaced(left, _bounded(found, left, again, wrong))
                 left = left[~found.has_answer[left]]

@@ -39,6 +39,7 @@ from treefocus.problem.distances import Mahalanobis
 from treefocus.problem.problem import Problem
 from treefocus.schema.schema import INTEGER
 from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
+from treefocus.search.limits import DefaultSeconds, check_time_limit, seconds_left, time_limit_of
 
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
@@ -61,8 +62,9 @@ class Dace(Strategy):
         Training rows the LOF looks at.
     steps : int
         Quantiles of the training rows that enter each feature's action set, besides the forest's thresholds.
-    time_limit : float
-        Seconds a row, unless `explain(time_limit=...)` is stricter; the best answer by then counts.
+    time_limit : float, optional
+        Seconds a row, which its programs share; the tighter of this one and `explain(time_limit=...)` counts, and 60
+        only where neither is given. The best answer by then counts.
     gap : float
         How far, as a share, the answer's objective may be from the optimum.
 
@@ -76,11 +78,12 @@ class Dace(Strategy):
     lambda_: float = 0.01
     examples: int = 30
     steps: int = 9
-    time_limit: float = 60.0
+    time_limit: float | None = DefaultSeconds(60.0)
     gap: float = 1e-4
 
     def __post_init__(self) -> None:
-        check_positive(self, "examples", "time_limit")
+        check_positive(self, "examples")
+        check_time_limit(self.time_limit, "Dace.time_limit")
         for name in ("lambda_", "gap", "steps"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 reject(f"Dace.{name}", "a finite number of at least 0", getattr(self, name))
@@ -95,7 +98,7 @@ class Dace(Strategy):
             problem = replace(problem, forest=variant(problem.forest, missing_is_choice=None))
         trees = _Trees(problem.forest, finer_grid(problem.forest, examples.rows, self.steps))
         costs = _Costs.of(problem, self.lambda_, self.examples, run.seed)
-        seconds = self.time_limit if run.time_limit is None else min(self.time_limit, run.time_limit)
+        seconds = seconds_left(time_limit_of(self.time_limit, run.time_limit), run.clock)
         points = np.full_like(problem.batch.rows, np.nan)
         options = {"time_limit": seconds, "mip_rel_gap": self.gap}
         with run.kept():
@@ -115,6 +118,7 @@ def _best(one: Problem, trees: _Trees, costs: _Costs, options: dict[str, Any]) -
     asked, origin = int(batch.target[0]), int(batch.origin[0])
     wanted = [asked] if asked >= 0 else [k for k in range(forest.n_classes) if k != origin]
     cells, closest = _Cells.of(trees.grid, batch), np.inf
+    options = options | {"time_limit": options["time_limit"] / len(wanted)}
     for target in wanted:
         point = _program(cells, trees, costs, target, options)
         if point is not None and one.is_valid(point[None])[0]:

@@ -16,7 +16,7 @@ from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import CompiledDistance, Norms
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy, check_positive
-from treefocus.search.limits import SearchLimits
+from treefocus.search.limits import SearchLimits, check_time_limit, seconds_left, time_limit_of
 
 _TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's
 _STATUS = np.empty(4, object)  # by the proof's number
@@ -51,18 +51,17 @@ class Exact(Strategy):
 
     def __post_init__(self) -> None:
         check_positive(self, "memory_limit")
-        for name in ("time_limit", "node_limit"):
-            if getattr(self, name) is not None:
-                check_positive(self, name)
+        check_time_limit(self.time_limit, "Exact.time_limit")
+        if self.node_limit is not None:
+            check_positive(self, "node_limit")
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Search without a known answer."""
         return self.prove(problem, Incumbent(problem), run)
 
     def limits(self, run: Run) -> SearchLimits:
-        """What a run is allowed: the tighter of both time limits counts."""
-        given = [limit for limit in (self.time_limit, run.time_limit) if limit is not None]
-        return SearchLimits(min(given, default=None), self.node_limit, self.memory_limit)
+        """What a run is allowed."""
+        return SearchLimits(time_limit_of(self.time_limit, run.time_limit), self.node_limit, self.memory_limit)
 
     def prove(self, problem: Problem, incumbent: Incumbent, run: Run) -> Outcome:
         """Search from known answers."""
@@ -75,7 +74,7 @@ class Exact(Strategy):
             problem.batch,
             incumbent.points,
             incumbent.distance,
-            seconds=np.inf if limits.time_limit is None else limits.time_limit,
+            seconds=seconds_left(limits.time_limit, run.clock),
             node_limit=limits.node_limit or 0,
             memory=limits.memory_limit,
             n_jobs=run.n_jobs,

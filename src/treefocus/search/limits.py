@@ -1,8 +1,31 @@
-"""What a search is allowed: seconds, boxes, memory."""
+"""What a search is allowed: seconds, boxes, memory.
+
+A time limit is in seconds, for one search of one row; None is none. This is the rule about it, for every strategy that
+looks at a clock (Auto, Exact, Dace; the others count steps):
+
+- Which one counts: of what the strategy itself was told (`Exact(time_limit=1)`) and what `explain(time_limit=5)` was
+  told, the tighter. A strategy's default, such as Auto's second, counts only where neither was told anything.
+- When the clock starts: when `explain` is called. Reading the rows, seeds and polish count; they are not cut short, but
+  the search after them has only what is left of the row's time, and never less than a tenth of it. What the core itself
+  prepares at its first search of a model, and keeps, does not count.
+- Whose time it is: rows share the threads, so n rows on t threads may take n / t times the limit, and time that is
+  spent on all of them at once is each row's in equal parts. What one row leaves over is not given to another.
+- A further way out, or another look for a plausible answer, is a search of its own: it has the same time again, which
+  its parts share.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
+from math import inf
+from numbers import Real
+from typing import Any
+
+from treefocus.errors import reject
+
+SECONDS = "a number of seconds above 0, or None"  # what a time limit has to be
+LEAST = 0.1  # of a time limit, that a search has whatever came before it
 
 
 @dataclass(frozen=True)
@@ -12,3 +35,61 @@ class SearchLimits:
     time_limit: float | None
     node_limit: int | None
     memory_limit: float
+
+
+def now() -> float:
+    """Seconds, by the clock that time limits go by."""
+    return time.perf_counter()
+
+
+class DefaultSeconds(float):
+    """A time limit that nobody asked for: it gives way to any that somebody did."""
+
+
+def is_time_limit(value: Any) -> bool:
+    """Whether it is `SECONDS`."""
+    return value is None or (isinstance(value, Real) and float(value) > 0)
+
+
+def check_time_limit(value: Any, name: str = "time_limit") -> None:
+    """Refuse what is no time limit."""
+    if not is_time_limit(value):
+        reject(name, SECONDS, value)
+
+
+def time_limit_of(own: float | None, asked: float | None) -> float | None:
+    """The limit that counts: the tighter of the strategy's own and the one asked for, its default if there is none."""
+    told = [limit for limit in (own, asked) if limit is not None and not isinstance(limit, DefaultSeconds)]
+    limit = min(told) if told else None if own is None else float(own)
+    return None if limit == inf else limit
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The time of rows that are worked on together."""
+
+    n_rows: int
+    n_threads: int
+    gone: float = 0.0  # seconds of each row's time, before it began
+    began: float = field(default_factory=lambda: now())
+
+    @property
+    def spent(self) -> float:
+        """Seconds of each row's time that are gone by now."""
+        n_rows = max(self.n_rows, 1)
+        return self.gone + (now() - self.began) * min(self.n_threads, n_rows) / n_rows
+
+    def on(self, n_rows: int) -> Clock:
+        """The clock of some of the rows, or of all, which goes on."""
+        return Clock(n_rows, self.n_threads, self.spent)
+
+    def again(self, n_rows: int) -> Clock:
+        """The clock of some of the rows whose turn comes now: the time since this one began went to others."""
+        return Clock(n_rows, self.n_threads, self.gone)
+
+
+def seconds_left(limit: float | None, clock: Clock | None) -> float:
+    """What is left of each row's time, infinity without a limit."""
+    if limit is None:
+        return inf
+    return float(limit) if clock is None else max(limit - clock.spent, LEAST * limit)

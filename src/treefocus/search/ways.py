@@ -21,7 +21,7 @@ import numpy as np
 from treefocus.model.forest import Floats
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Outcome, Run, Status, Strategy, solved
-from treefocus.search.limits import SearchLimits
+from treefocus.search.limits import SearchLimits, time_limit_of
 
 Columns = frozenset[int]
 
@@ -171,10 +171,10 @@ def _solved(problem: Problem, asked: list[tuple[_Row, Columns]], strategy: Strat
     chosen = np.flatnonzero(is_possible)
     if not chosen.size:
         return result
-    limit = run.time_limit if run.time_limit is not None else getattr(strategy, "time_limit", None)
+    limit = time_limit_of(getattr(strategy, "time_limit", None), run.time_limit)
     if limit is not None:
         limit /= np.bincount(numbers).max()
-    further = replace(run.after(len(problem)), time_limit=limit)
+    further = replace(run.after(len(problem)), time_limit=limit, clock=None)
     return result.replaced(chosen, solved(strategy, batch.subset(chosen), further))
 
 
