@@ -13,7 +13,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -21,9 +25,11 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from truth.campaign import Tally, excluded, run, seldom
+from truth.claims import Falsehood
 from truth.problems import chosen_seeds
 
-CHUNK = 50  # problems that a job takes at a time
+CHUNK = 100  # problems that a job takes at a time
+PATIENCE = 300.0  # seconds for a problem, of which an answer takes few
 
 
 def main() -> int:
@@ -40,13 +46,10 @@ def main() -> int:
     began = time.perf_counter()
     seeds = chosen_seeds(chosen.problems, chosen.seed)
     tally = Tally()
-    with ProcessPoolExecutor(chosen.jobs, initializer=threadpool_limits, initargs=(1,)) as pool:
-        chunks = [pool.submit(run, seeds[k : k + CHUNK]) for k in range(0, len(seeds), CHUNK)]
-        for done, chunk in enumerate(as_completed(chunks), start=1):
-            tally.add(chunk.result())
-            if done % 20 == 0 or done == len(chunks):
-                seconds = time.perf_counter() - began
-                print(f"{tally.n} problems, {len(tally.false)} false, {seconds:.0f} s", flush=True)
+    for one in _run_in(chosen.jobs, [seeds[k : k + CHUNK] for k in range(0, len(seeds), CHUNK)]):
+        tally.add(one)
+        if tally.n % 1000 == 0:
+            print(f"{tally.n} problems, {len(tally.false)} false, {time.perf_counter() - began:.0f} s", flush=True)
     print(tally.to_text())
     print("\npairs that cannot meet:")
     for reason, pairs in excluded().items():
@@ -57,6 +60,58 @@ def main() -> int:
         print(f"  {a[1]} x {b[1]}: {count}")
     print(f"\n{len(tally.false)} false of {tally.checked.total()} claims, {time.perf_counter() - began:.0f} s")
     return int(bool(tally.false))
+
+
+@dataclass(eq=False)
+class _Job:
+    """A process, and the problems that it has yet to tell of."""
+
+    process: BaseProcess
+    told: Connection
+    seeds: list[int]
+    since: float
+
+
+def _run_in(n_jobs: int, chunks: list[list[int]]) -> Iterator[Tally]:
+    """What comes out, problem by problem; one at which a process dies, or does not end, is a false claim too."""
+    waiting, jobs = list(reversed(chunks)), []
+    while waiting or jobs:
+        while waiting and len(jobs) < n_jobs:
+            jobs.append(_started(waiting.pop()))
+        ready = wait([job.told for job in jobs], timeout=1.0)
+        for job in list(jobs):
+            lost = None
+            if job.told in ready:
+                try:
+                    yield job.told.recv()
+                    job.seeds, job.since = job.seeds[1:], time.perf_counter()
+                except EOFError:
+                    lost = "the process died"
+            elif time.perf_counter() - job.since > PATIENCE:
+                lost = f"no answer within {PATIENCE:.0f} s"
+            if lost is not None or not job.seeds:
+                jobs.remove(job)
+                job.process.kill()
+                job.process.join()
+            if lost is not None:
+                yield Tally(n=1, false=[Falsehood(job.seeds[0], 0, "crash", lost)])
+                if job.seeds[1:]:
+                    waiting.append(job.seeds[1:])
+
+
+def _started(seeds: list[int]) -> _Job:
+    context = get_context("fork")
+    told, telling = context.Pipe(duplex=False)
+    process = context.Process(target=_tell, args=(seeds, telling), daemon=True)
+    process.start()
+    telling.close()
+    return _Job(process, told, seeds, time.perf_counter())
+
+
+def _tell(seeds: list[int], telling: Connection) -> None:
+    threadpool_limits(1)
+    for seed in seeds:
+        telling.send(run([seed]))
 
 
 if __name__ == "__main__":

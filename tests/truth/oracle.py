@@ -228,6 +228,24 @@ def _closest(question: Question, low: Floats, high: Floats, size: Floats, change
     any_value = np.where(np.isnan(row), low, np.clip(row, low, high))
     if measure.parts:
         return combined(measure, question.weights, size, changed), any_value
+    cost, point = _coupled(question, low, high, any_value)
+    for j in np.flatnonzero([column.is_whole for column in question.columns]):  # the best is next to the best number
+        if (low[:, j] == high[:, j]).all():
+            continue
+        tried = []
+        for rounded in (np.floor, np.ceil):
+            held = np.where(low[:, j] < high[:, j], np.clip(rounded(point[:, j]), low[:, j], high[:, j]), low[:, j])
+            ends = low.copy(), high.copy()
+            ends[0][:, j] = ends[1][:, j] = held
+            tried.append((*_coupled(question, *ends, any_value), *ends))
+        chosen = (tried[0][0] > tried[1][0]).astype(int), np.arange(len(low))
+        cost, point, low, high = (np.stack([one[k] for one in tried])[chosen] for k in range(4))
+    return cost, point
+
+
+def _coupled(question: Question, low: Floats, high: Floats, any_value: Floats) -> tuple[Floats, Floats]:
+    """The same under a distance that couples columns, of any numbers."""
+    row, measure = question.row, question.measure
     known = np.flatnonzero(~np.isnan(row) & np.array([not c.is_category for c in question.columns]))
     point = any_value.copy()
     step_low, step_high = ((end - row)[:, known] / question.scale[known] for end in (low, high))
@@ -345,19 +363,12 @@ def _programs(question: Question, matrix: Floats, limit: Floats, low: Floats, hi
     for u in _candidates(question, a, b, free, held, low, high):
         point = held.copy()
         point[free] = np.clip(_origin(question, free, low, high) + u * scale, low[free], high[free])
-        found += [point, *_exact(question, point, free, low, high), *_whole(question, point, free)]
-    return found
-
-
-def _whole(question: Question, point: Floats, free: NDArray[np.intp]) -> list[Floats]:
-    """The point again with whole numbers where the columns hold them, rounded down and up."""
-    columns = [j for j in free if question.columns[j].is_whole]
-    found = []
-    for rounded in product((np.floor, np.ceil), repeat=len(columns)) if columns else ():
-        made = point.copy()
-        for j, one in zip(columns, rounded, strict=True):
-            made[j] = one(point[j])
-        found.append(made)
+        found += [point, *_exact(question, point, free, low, high)]
+        for j in [j for j in free if question.columns[j].is_whole][:1]:  # the best is next to the best number
+            for rounded in (np.floor, np.ceil):
+                ends = low.copy(), high.copy()
+                ends[0][j] = ends[1][j] = np.clip(rounded(point[j]), low[j], high[j])
+                found += _programs(question, matrix, limit, *ends)
     return found
 
 

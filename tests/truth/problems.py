@@ -308,9 +308,9 @@ def made(spec: Spec) -> Problem:
         covariance = np.round(root @ root.T + 0.02 * np.eye(d), 3)
     scales = ("none", "sizes") if spec.domain == "without data" else (*SCALES, "range", "range", "range")
     constraints = tuple(_constraints(spec, model, rows, rng))
+    target = list(targets) if spec.target == "one a row" or len(set(targets)) > 1 else targets[0]
     return Problem(
-        spec, model, rows, constraints,
-        list(targets) if spec.target == "one a row" else targets[0], targets, weights, covariance,
+        spec, model, rows, constraints, target, targets, weights, covariance,
         LocalOutlierFactor(limit=float(rng.choice([1.2, 2.0, 5.0]))) if "plausibility" in spec.asked else None,
         Space.of(model, spec.domain, scales[int(rng.integers(len(scales)))]),
         STRATEGIES[int(rng.choice(len(STRATEGIES), p=[0.7, 0.14, 0.1, 0.03, 0.03]))],
@@ -352,27 +352,34 @@ def _row(model: Model, rng: np.random.Generator) -> Floats:
 
 
 def _targets(spec: Spec, model: Model, rng: np.random.Generator) -> tuple[Any, ...]:
-    atlas = model.atlas
-    if spec.target == "any":
-        return (None,) * N_ROWS
-    if spec.target == "class":
-        return (model.classes[int(rng.integers(len(model.classes)))],) * N_ROWS
+    """What is wanted of each row; probabilities and intervals are sometimes one a row, too."""
     if spec.target == "one a row":
         return tuple([None, *model.classes][int(rng.integers(len(model.classes) + 1))] for _ in range(N_ROWS))
+    is_one_a_row = spec.target not in ("any", "class") and rng.random() < 0.3
+    made = [_target(spec, model, rng) for _ in range(N_ROWS if is_one_a_row else 1)]
+    return tuple(made if is_one_a_row else made * N_ROWS)
+
+
+def _target(spec: Spec, model: Model, rng: np.random.Generator) -> Any:
+    atlas = model.atlas
+    if spec.target == "any":
+        return None
+    if spec.target == "class":
+        return model.classes[int(rng.integers(len(model.classes)))]
     if spec.target == "probability":
         assert atlas.likely is not None
         k = int(rng.integers(len(model.classes)))
         given = np.unique(atlas.likely[..., k])
         given = given[(given > 0) & (given < 1)]
         at_least = _one_of(given, rng) if len(given) else 0.5
-        return (Probability(model.classes[k], at_least),) * N_ROWS
+        return Probability(model.classes[k], at_least)
     number = atlas.score if spec.target == "score" else atlas.answer
     assert number is not None
     given = np.unique(number.astype(np.float64))
     low = _one_of(given, rng)
     high = max(low, _one_of(given, rng))
     ends = [(low, np.inf), (-np.inf, high), (low, high)][int(rng.integers(3))]
-    return ((Score if spec.target == "score" else Interval)(*ends),) * N_ROWS
+    return (Score if spec.target == "score" else Interval)(*ends)
 
 
 def _one_of(given: Floats, rng: np.random.Generator) -> float:
@@ -484,5 +491,5 @@ def described(problem: Problem) -> str:
 
 def lone(problem: Problem, i: int) -> Problem:
     """The same with one row only."""
-    target = [problem.targets[i]] if problem.spec.target == "one a row" else problem.target
+    target = [problem.targets[i]] if isinstance(problem.target, list) else problem.target
     return replace(problem, rows=problem.rows[[i]], target=target, targets=(problem.targets[i],))
