@@ -141,7 +141,7 @@ def explainer_of(problem: Problem) -> Explainer:
 def _explainer(problem: Problem) -> Explainer:
     model = problem.model
     return Explainer(
-        model.model,
+        model.given,
         None if problem.spec.domain == "without data" else model.frame,
         distance=MEASURES[problem.spec.measure].built(problem.covariance),
         constraints=list(problem.constraints),
@@ -221,6 +221,7 @@ def _answer(row: _Row, question: Question, one: Explanation, frame: Any, name: s
         row.verdict.checked["optimal"] += 1
         is_beaten = best is None or one.distance < best.cost * (1 - RELATIVE) - row.noise
         is_beaten &= bool(np.isfinite([question.low, question.high]).all())  # without end it does not look everywhere
+        is_beaten &= not any(column.kind == "float32" for column in question.columns)  # nor at every float32 number
         if is_beaten and question.is_witness(_point(row, one, frame)):
             row.say("oracle", f"{name} is an answer, {one.distance:.12g} away, that the oracle did not find")
 

@@ -13,7 +13,7 @@ import pandas as pd
 from treefocus import Feature, Schema
 from treefocus.model.forest import Floats
 
-KINDS = ("continuous", "integer", "step", "list", "category", "one-hot", "missing", "whole floats", "large")
+KINDS = ("continuous", "integer", "step", "list", "category", "one-hot", "missing", "whole floats", "large", "float32")
 WORDS = ("rent", "own", "free", "castle")
 UNSEEN = "unseen"  # a label that no model was fitted on; in the oracle the number after the last
 SIZES = ("S", "M", "L", "XL")  # their order is not that of the alphabet
@@ -31,6 +31,7 @@ class Column:
     step: float | None = None
     has_whole_values: bool = False  # of large numbers
     digits: int = 2  # of the numbers that are drawn
+    unit: float = 1.0  # by which they are multiplied
 
     @property
     def is_category(self) -> bool:
@@ -85,8 +86,11 @@ class Column:
 def _grid(column: Column) -> Floats:
     """Numbers from which those of a continuous column are drawn."""
     if column.kind == "large":
-        return 1.6e9 + 37.0 * np.arange(200)
-    return np.round(np.linspace(-1, 1, 201) * 10 ** (2 - column.digits), column.digits)
+        return column.unit * (1.6e9 + 37.0 * np.arange(200))
+    numbers = np.round(np.linspace(-1, 1, 201) * 10 ** (2 - column.digits), column.digits)
+    if column.kind == "float32":
+        numbers = numbers.astype(np.float32).astype(np.float64)
+    return numbers * column.unit
 
 
 def _whole(name: str, first: int, last: int, kind: str = "integer", **more: Any) -> Column:
@@ -102,6 +106,7 @@ _NUMBER = Column("", "continuous")
 _LARGE = Column("", "large")
 _SECONDS = Column("", "large", has_whole_values=True)
 _FLOATS = _whole("", 0, 4, "whole floats")
+_SINGLE = Column("", "float32")
 _LIST = Column("", "list", (0.1, 0.48, 1.0, 2.7, 5.0))
 _WORDS = Column("", "category", WORDS[:3])
 _SIZES = Column("", "category", SIZES, is_ordered=True)
@@ -113,6 +118,9 @@ DESIGNS: dict[str, tuple[Column, ...]] = {
     "mixed": (_NUMBER, _whole("", 0, 5), _LIST),
     "finite": (_step("", 0.5, -3, 3), _LIST, _FLOATS),
     "seconds": (_SECONDS, _whole("", 0, 4), _NUMBER),
+    "huge and tiny": (replace(_NUMBER, unit=1e30), replace(_NUMBER, unit=1e-30), _whole("", 0, 4)),
+    "singles": (_SINGLE, _whole("", 0, 4), replace(_SINGLE, digits=1)),
+    "missing singles": (replace(_SINGLE, has_missing=True), _NUMBER, replace(_LIST, has_missing=True)),
     "large": (_LARGE, _NUMBER, _FLOATS),
     "words": (_WORDS, _NUMBER, _whole("", 0, 4)),
     "sizes": (_SIZES, _step("", 0.05, 0, 6), _whole("", 1, 4, "whole floats")),
@@ -149,6 +157,8 @@ def frame_of(columns: Sequence[Column], points: Floats) -> pd.DataFrame:
             and (value == np.rint(value)).all()
         ):
             made[column.name] = value.astype(np.int64)
+        elif column.kind == "float32":
+            made[column.name] = value.astype(np.float32)
         else:
             made[column.name] = value
     return pd.DataFrame(made)

@@ -261,6 +261,8 @@ class Question:
             return bool(is_inside and np.abs(np.array(column.values) - value).min() <= 1e-9 * (column.step or 1.0))
         if column.kind == "list":
             return bool(is_inside and value in column.values)
+        if column.kind == "float32" and value != np.float32(value):
+            return False
         return bool(is_inside and (not column.is_whole or value == np.rint(value)))
 
     def says(self, constraint: Any, point: Floats) -> bool | None:
@@ -308,7 +310,10 @@ class Question:
             return bool(np.isnan(value) or low <= value <= high)
         if np.isnan(value):
             return j in self.may_become_missing
-        return cell_of(self.columns[j], value) in constraint.values
+        listed = constraint.values
+        if self.columns[j].kind == "float32":
+            listed = tuple(float(np.float32(own)) for own in listed)
+        return cell_of(self.columns[j], value) in listed
 
     def meets(self, condition: Condition, point: Floats) -> bool:
         """Whether a point meets a condition; a missing value meets none."""

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from treefocus import load_model
 from treefocus.model.forest import Floats
 from truth.columns import DESIGNS, Column, frame_of
 
@@ -25,8 +29,8 @@ LIBRARIES = (
     "decision tree", "random forest", "extra trees", "gradient boosting", "histogram boosting", "AdaBoost", "XGBoost",
     "LightGBM", "CatBoost", "pipeline",
 )  # fmt: skip
-TAKES_CATEGORIES = ("histogram boosting", "XGBoost", "LightGBM", "pipeline")
-READS_UNSEEN = ("histogram boosting", "LightGBM", "pipeline")
+TAKES_CATEGORIES = ("histogram boosting", "XGBoost", "LightGBM", "CatBoost", "pipeline")
+READS_UNSEEN = ("histogram boosting", "LightGBM", "CatBoost", "pipeline")
 NO_MISSING = ("gradient boosting", "AdaBoost")
 SINGLE = ("gradient boosting", "histogram boosting", "XGBoost", "LightGBM", "CatBoost")  # score of 2 classes
 N_ROWS = 60
@@ -43,6 +47,12 @@ class Model:
     model: Any
     data: Floats  # (n_rows, n_columns) as the oracle writes it
     classes: tuple[Any, ...]  # () where it predicts a number
+    given: Any  # to treefocus: the model itself, or what was read from its file
+
+    @property
+    def is_from_file(self) -> bool:
+        """Whether treefocus cannot ask the model itself."""
+        return self.given is not self.model
 
     @property
     def is_value(self) -> bool:
@@ -179,7 +189,10 @@ def _cuts(model: Model) -> tuple[Floats, ...]:
     threshold = np.array([splits[k][1] for k in kept])
     seen = np.array([splits[k][0] for k in kept])
 
+    is_single = np.array([model.columns[j].kind == "float32" for j in column])
+
     def goes_left(value: Floats) -> Any:
+        value = np.where(is_single, value.astype(np.float32), value)
         return compare(_sent(model, column, seen, value) if model.library == "pipeline" else value, threshold)
 
     low, high = np.full(len(kept), _bits(-1e30)), np.full(len(kept), _bits(1e30))
@@ -307,10 +320,13 @@ def _floats(place: NDArray[np.int64]) -> Floats:
 def why_no_model(library: str, design: str, n_classes: int) -> str | None:
     """Why there is no such model; None where there is one."""
     columns = DESIGNS[design]
-    has_words = any(column.kind == "category" for column in columns)
     has_group = any(column.kind == "one-hot" for column in columns)
-    if has_words and library not in TAKES_CATEGORIES:
+    if has_words(columns) and library not in TAKES_CATEGORIES:
         return f"{library} takes numbers only"
+    if library == "CatBoost" and any(column.kind == "category" and column.has_missing for column in columns):
+        return "a label that CatBoost reads is never missing"
+    if any(column.kind == "float32" for column in columns) and library == "pipeline":
+        return "scalers round float32 tables in their own way"
     if has_group and library == "pipeline":
         return "behind a pipeline the encoder makes the groups"
     if any(column.has_missing for column in columns) and library in NO_MISSING:
@@ -324,13 +340,13 @@ def why_no_model(library: str, design: str, n_classes: int) -> str | None:
 def fitted(library: str, design: str, n_classes: int, seed: int) -> Model:
     """A small model; n_classes 0: one that predicts a number."""
     columns = DESIGNS[design]
-    rng = np.random.default_rng([seed, LIBRARIES.index(library), list(DESIGNS).index(design), n_classes])
+    rng = np.random.default_rng([seed, zlib.crc32(f"{library}, {design}".encode()), n_classes])
     data = np.stack([column.drawn(rng, N_ROWS) for column in columns], axis=1)
     score = np.zeros(N_ROWS)
     for j, column in enumerate(columns):
         own = data[:, j]
         effect = rng.normal(size=len(column.values)) if column.is_category else None
-        part = (own - own.mean()) / (own.std() + 1e-9) if effect is None else effect[own.astype(int)]
+        part = (own - own.mean()) / (own.std() or 1.0) if effect is None else effect[own.astype(int)]
         score += part * rng.choice([-1.0, 1.0]) + 0.7 * np.sin(3 * part)
     score += rng.normal(0, 0.3, N_ROWS)
     for j, column in enumerate(columns):
@@ -352,7 +368,24 @@ def fitted(library: str, design: str, n_classes: int, seed: int) -> Model:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = _FIT[library](columns, n_classes, seed).fit(frame, y)
-    return Model(library, columns, model, data, classes)
+        given = _from_file(model, frame, y) if library == "CatBoost" and has_words(columns) else model
+    return Model(library, columns, model, data, classes, given)
+
+
+def has_words(columns: Sequence[Column]) -> bool:
+    """Whether there is a column of words, which a one-hot group is not."""
+    return any(column.kind == "category" for column in columns)
+
+
+def _from_file(model: Any, frame: pd.DataFrame, y: Any) -> Any:
+    """A CatBoost model with categories, as treefocus reads it: from a file that was saved with the rows."""
+    from catboost import Pool
+
+    words = [name for name in frame if frame[name].dtype == "category"]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json", pool=Pool(frame, y, cat_features=words))
+        return load_model(path)
 
 
 def _pick(n_classes: int, classifier: Any, regressor: Any, **options: Any) -> Any:
@@ -422,7 +455,8 @@ def _catboost(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
 
     return _pick(
         n_classes, CatBoostClassifier, CatBoostRegressor, iterations=4, depth=2, learning_rate=0.7, thread_count=1,
-        random_seed=seed, verbose=False, allow_writing_files=False, border_count=8,
+        random_seed=seed, verbose=False, allow_writing_files=False, border_count=8, one_hot_max_size=10,
+        cat_features=[column.name for column in columns if column.kind == "category"] or None,
     )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ def _cut(question: Question, j: int) -> tuple[Floats, Floats]:
             shift = [own + share * abs(own) for share in (one.low, one.high)]
             named |= set(shift) if one.relative else {one.low, one.high}
         elif isinstance(one, OneOf) and one.column == name:
-            named |= set(one.values)
+            named |= set(one.values) | {float(np.float32(value)) for value in one.values}
         elif isinstance(one, Implies):
             for condition in (one.cause, one.effect):
                 if condition.column == name:
@@ -185,7 +185,17 @@ def _cut(question: Question, j: int) -> tuple[Floats, Floats]:
         is_own = (low == own) & (high == own)
         low, high = np.where(is_own, low, np.ceil(low)), np.where(is_own, high, np.floor(high))
         low, high = low[low <= high], high[low <= high]
+    if question.columns[j].kind == "float32":
+        is_own = (low == own) & (high == own)
+        low, high = np.where(is_own, low, -_single_below(-low)), np.where(is_own, high, _single_below(high))
+        low, high = low[low <= high], high[low <= high]
     return low, high
+
+
+def _single_below(values: Floats) -> Floats:
+    """The largest float32 numbers that are not above these."""
+    near = values.astype(np.float32)
+    return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near).astype(np.float64)
 
 
 def _obeying(question: Question, pieces: list[Pieces], shape: tuple[int, ...]) -> Bools:
@@ -240,6 +250,9 @@ def _closest(question: Question, low: Floats, high: Floats, size: Floats, change
             tried.append((*_coupled(question, *ends, any_value), *ends))
         chosen = (tried[0][0] > tried[1][0]).astype(int), np.arange(len(low))
         cost, point, low, high = (np.stack([one[k] for one in tried])[chosen] for k in range(4))
+    for j in [j for j, column in enumerate(question.columns) if column.kind == "float32"]:
+        near = np.clip(point[:, j].astype(np.float32).astype(np.float64), low[:, j], high[:, j])
+        point[:, j] = np.where(point[:, j] == question.row[j], point[:, j], near)
     return cost, point
 
 
@@ -363,12 +376,24 @@ def _programs(question: Question, matrix: Floats, limit: Floats, low: Floats, hi
     for u in _candidates(question, a, b, free, held, low, high):
         point = held.copy()
         point[free] = np.clip(_origin(question, free, low, high) + u * scale, low[free], high[free])
-        found += [point, *_exact(question, point, free, low, high)]
+        found += [point, *_exact(question, point, free, low, high), *_single(question, point, free)]
         for j in [j for j in free if question.columns[j].is_whole][:1]:  # the best is next to the best number
             for rounded in (np.floor, np.ceil):
                 ends = low.copy(), high.copy()
                 ends[0][j] = ends[1][j] = np.clip(rounded(point[j]), low[j], high[j])
                 found += _programs(question, matrix, limit, *ends)
+    return found
+
+
+def _single(question: Question, point: Floats, free: NDArray[np.intp]) -> list[Floats]:
+    """The point again with float32 numbers where the columns hold them, rounded to either side."""
+    columns = [j for j in free if question.columns[j].kind == "float32"]
+    found = []
+    for is_up in product((False, True), repeat=len(columns)) if columns else ():
+        made = point.copy()
+        for j, up in zip(columns, is_up, strict=True):
+            made[j] = (-_single_below(-point[j : j + 1]) if up else _single_below(point[j : j + 1]))[0]
+        found.append(made)
     return found
 
 
@@ -407,6 +432,8 @@ def _candidates(
 
 def _vertices(q: Floats, slope: Floats, a: Floats, b: Floats) -> list[Floats]:
     """The least of u' q u / 2 + slope' u under a u <= b: every choice of constraints that hold with equality."""
+    size = np.abs(a).max(axis=1)  # so that no constraint is larger than another
+    a, b = a / size[:, None], b / size
     n, slack = len(slope), 1e-9 * (1.0 + np.abs(b))
     best: tuple[float, Floats] | None = None
     for size in range(n + 1):

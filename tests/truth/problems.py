@@ -348,6 +348,8 @@ def _row(model: Model, rng: np.random.Generator) -> Floats:
             row[j] = np.nanmax(own) + np.round(0.3 * spread, 2) if rng.random() < 0.5 else np.nanmin(own) - spread
         elif draw < 0.9 and column.is_finite:
             row[j] = rng.choice(own[~np.isnan(own)]) + 0.25
+        if column.kind == "float32":
+            row[j] = np.float32(row[j])
     return row
 
 
@@ -371,23 +373,23 @@ def _target(spec: Spec, model: Model, rng: np.random.Generator) -> Any:
         k = int(rng.integers(len(model.classes)))
         given = np.unique(atlas.likely[..., k])
         given = given[(given > 0) & (given < 1)]
-        at_least = _one_of(given, rng) if len(given) else 0.5
+        at_least = _one_of(given, rng, model.is_from_file) if len(given) else 0.5
         return Probability(model.classes[k], at_least)
     number = atlas.score if spec.target == "score" else atlas.answer
     assert number is not None
     given = np.unique(number.astype(np.float64))
-    low = _one_of(given, rng)
-    high = max(low, _one_of(given, rng))
+    low = _one_of(given, rng, model.is_from_file)
+    high = max(low, _one_of(given, rng, model.is_from_file))
     ends = [(low, np.inf), (-np.inf, high), (low, high)][int(rng.integers(3))]
     return (Score if spec.target == "score" else Interval)(*ends)
 
 
-def _one_of(given: Floats, rng: np.random.Generator) -> float:
-    """One of the numbers themselves, or between two."""
+def _one_of(given: Floats, rng: np.random.Generator, is_between: bool) -> float:
+    """One of the numbers themselves, or between two; always so where nobody can ask the model for its last digits."""
     k = int(rng.integers(len(given)))
-    if rng.random() < 0.6 or k + 1 == len(given):
+    if not is_between and (rng.random() < 0.6 or k + 1 == len(given)):
         return float(given[k])
-    return float((given[k] + given[k + 1]) / 2)
+    return float((given[k] + given[k + 1]) / 2) if k + 1 < len(given) else float(given[k]) * 0.999
 
 
 def _constraints(spec: Spec, model: Model, rows: Floats, rng: np.random.Generator) -> Iterator[Any]:
