@@ -364,6 +364,8 @@ def _programs(question: Question, matrix: Floats, limit: Floats, low: Floats, hi
     """Points of one box that obey the sums, among them the closest, as near as can be told."""
     held = np.where(np.isnan(low), np.nan, low)
     free = np.flatnonzero(high > low)
+    if not free.size:
+        return [held]
     bound = [k for k in range(len(limit)) if not np.isnan(held[matrix[k] != 0]).any()]
     rest = np.array(
         [limit[k] - sum(matrix[k, j] * held[j] for j in np.flatnonzero(matrix[k]) if j not in free) for k in bound]
@@ -432,7 +434,8 @@ def _candidates(
 
 def _vertices(q: Floats, slope: Floats, a: Floats, b: Floats) -> list[Floats]:
     """The least of u' q u / 2 + slope' u under a u <= b: every choice of constraints that hold with equality."""
-    size = np.abs(a).max(axis=1)  # so that no constraint is larger than another
+    size = np.abs(a).max(axis=1)
+    size = np.where(size > 0, size, 1.0)  # so that no constraint is larger than another
     a, b = a / size[:, None], b / size
     n, slack = len(slope), 1e-9 * (1.0 + np.abs(b))
     best: tuple[float, Floats] | None = None
@@ -525,25 +528,30 @@ def _active(q: Floats, a: Floats, b: Floats) -> list[Floats]:
 
 
 def _exact(question: Question, point: Floats, free: NDArray[np.intp], low: Floats, high: Floats) -> list[Floats]:
-    """The point again, in numbers of few bits, in which sums come out exactly, one column making up for the others."""
+    """The point again, in numbers of few bits, in which sums come out exactly, one column making up for the others.
+
+    A third of a number has no end: of three numbers that follow each other, one can be divided by three.
+    """
     sums = [one for one in question.constraints if isinstance(one, Linear)]
     grain = 2.0 ** np.round(np.log2(question.scale[free]) - 34)
-    inward = np.where(point[free] - low[free] < high[free] - point[free], np.ceil, np.floor)
-    short = np.array([f(v / g) * g for f, v, g in zip(inward, point[free], grain, strict=True)])
+    is_low = point[free] - low[free] < high[free] - point[free]
+    short = np.where(is_low, np.ceil(point[free] / grain), np.floor(point[free] / grain)) * grain
+    inward = np.where(is_low, grain, -grain)
     found = []
-    base = point.copy()
-    base[free] = short
-    found.append(base)
-    for one in sums:
-        named = {question.place(name): Fraction(float(c)) for name, c in one.coefficients.items()}
-        if any(np.isnan(base[j]) for j in named):
-            continue
-        for j in named:
-            if j in free:
-                rest = sum(c * Fraction(base[k]) for k, c in named.items() if k != j)
-                made = base.copy()
-                made[j] = float((Fraction(one.at_most) - rest) / named[j])
-                below = made.copy()  # a sum that rounding leaves above its bound
-                below[j] -= float(np.sign(named[j])) * 4 * np.spacing(max(abs(made[j]), grain.max()))
-                found += [own for own in (made, below) if low[j] <= own[j] <= high[j]]
+    for n_steps in range(3):
+        base = point.copy()
+        base[free] = short + n_steps * inward
+        found.append(base)
+        for one in sums:
+            named = {question.place(name): Fraction(float(c)) for name, c in one.coefficients.items()}
+            if any(np.isnan(base[j]) for j in named):
+                continue
+            for j in named:
+                if j in free:
+                    rest = sum(c * Fraction(base[k]) for k, c in named.items() if k != j)
+                    made = base.copy()
+                    made[j] = float((Fraction(one.at_most) - rest) / named[j])
+                    below = made.copy()  # a sum that rounding leaves above its bound
+                    below[j] -= float(np.sign(named[j])) * 4 * np.spacing(max(abs(made[j]), grain.max()))
+                    found += [own for own in (made, below) if low[j] <= own[j] <= high[j]]
     return found
