@@ -1,7 +1,7 @@
 """Where two features meet: problems in which every pair of them meets ten times, and no claim is false.
 
-It takes minutes, so that it runs only where it is asked for: `pytest -m campaign`, as `.ci/run` does.
-`benchmarks/truth.py` draws more of the same.
+It takes minutes, so that it runs only where it is asked for: `pytest -m campaign`. `benchmarks/truth.py` draws more of
+the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from truth.campaign import run, seldom
 from truth.problems import Pair, Spec, chosen_seeds
 
-N_PROBLEMS, CHUNK = 1250, 25
+N_PROBLEMS, CHUNK = 1750, 25
 
 pytestmark = pytest.mark.campaign
 
