@@ -3,6 +3,7 @@
     python benchmarks/scale.py memory --rows 10000000      # peak memory against that of 10,000 rows
     python benchmarks/scale.py throughput --rows 400000    # streaming against explain() on the same rows in memory
     python benchmarks/scale.py cores --rows 1500000        # one core against two
+    python benchmarks/scale.py reading --rows 200000       # text alone: plain, quoted and broken lines
     python benchmarks/scale.py kills --kills 20            # kill -9 at random moments, then the bytes of the folder
     python benchmarks/scale.py interrupts --kills 10       # seconds from Ctrl-C to the end, on a slow forest
 
@@ -125,6 +126,25 @@ def throughput(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     return {"rows_per_second": rates, "best": best, "share": best["stream"] / best["in_memory"]}
 
 
+def reading(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    """Rows per second of processor time; of a file with a bad cell in every line, all lines are read one by one."""
+    from treefocus import loans
+    from treefocus.scale.sources import Place, open_source
+
+    X, y = loans.generate(options.rows, seed=1)
+    plain = loans.to_csv(X, y).splitlines()
+    rates = {}
+    for name, key in (("plain", "c1"), ("quoted", '"c1"'), ("broken", '"c"1')):
+        path = scratch / f"{name}.csv"
+        path.write_text("\n".join(["customer," + plain[0], *(f"{key},{line}" for line in plain[1:])]))
+        source = open_source(path, loans.SCHEMA.names, ["customer"])
+        for _ in range(2):  # the first time warms up
+            began = time.process_time()
+            n_rows = sum(rows.batch.num_rows for rows, _ in source.read(Place(), lambda row: 8192))
+            rates[name] = n_rows / (time.process_time() - began)
+    return {"rows_per_second": rates}
+
+
 def cores(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     rows = scratch / "rows.parquet"
     write_rows(rows, options.rows)
@@ -209,7 +229,7 @@ def main() -> None:
         worker(kind, model, rows, folder, int(n_jobs))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["memory", "throughput", "cores", "kills", "interrupts"])
+    parser.add_argument("what", choices=["memory", "throughput", "reading", "cores", "kills", "interrupts"])
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--model", choices=["tree", "boosted"], default="tree")
     parser.add_argument("--n-jobs", type=int, default=2)
@@ -218,9 +238,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scratch", help="where the files go, a temporary folder if not given")
     options = parser.parse_args()
-    work = {"memory": memory, "throughput": throughput, "cores": cores, "kills": kills, "interrupts": interrupts}[
-        options.what
-    ]
+    every = (memory, throughput, reading, cores, kills, interrupts)
+    work = {one.__name__: one for one in every}[options.what]
     with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
         result = work(options, Path(scratch))
     print(json.dumps({"what": options.what, "model": options.model, "cpus": os.cpu_count()} | result, indent=1))

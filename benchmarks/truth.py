@@ -5,7 +5,8 @@
 
 The problems, the oracle and the claims are those of the tests (tests/truth). Problems are drawn so that every pair of
 distance, weights, constraint, column, target, library and further question meets. Prints how often each pair met, and
-every claim that is false with the seed that repeats it; the exit code is 1 if there is one.
+every claim that is false, at once and again at the end, with the seed that repeats it; the exit code is 1 if there
+is one.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def main() -> int:
     tally = Tally()
     for one in _run_in(chosen.jobs, [seeds[k : k + CHUNK] for k in range(0, len(seeds), CHUNK)]):
         tally.add(one)
+        for false in one.false:
+            print(f"FALSE: seed {false.seed}, row {false.row}, {false.kind}: {false.told}", flush=True)
         if tally.n % 1000 == 0:
             print(f"{tally.n} problems, {len(tally.false)} false, {time.perf_counter() - began:.0f} s", flush=True)
     print(tally.to_text())

@@ -11,6 +11,7 @@
 
 #include "treefocus/exact.hpp"
 #include "treefocus/kernels.hpp"
+#include "treefocus/proof.hpp"
 #include "treefocus/rules.hpp"
 
 namespace nb = nanobind;
@@ -241,6 +242,17 @@ NB_MODULE(_core, m) {
               });
           });
 
+    m.def("predict", [](const Forest& forest, In<double, 2> rows, Out<std::int32_t, 1> predicted,
+                        int n_threads) {
+        const std::size_t n = rows.shape(0);
+        expect(rows, "rows", {n, static_cast<std::size_t>(forest.n_features)});
+        expect(predicted, "predicted", {n});
+        run(std::nullopt, [&](Control& control) {
+            predict(forest, rows.data(), static_cast<std::int64_t>(n), predicted.data(), n_threads,
+                    control);
+        });
+    });
+
     m.def("soft_loss",
           [](const Forest& forest, In<double, 1> threshold, In<double, 2> value, int n_trees,
              double sigma, double tau, bool use_softmax, In<double, 2> z, In<std::int32_t, 1> label,
@@ -282,43 +294,87 @@ NB_MODULE(_core, m) {
     });
 
     // norm_weights (4, d) for separable distances; else metric with weight (d,) and inverse (d, d).
-    m.def("exact", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high,
-                      std::optional<In<double, 2>> norm_weights, int metric, In<double, 1> weight,
-                      In<double, 2> inverse, double seconds, std::int64_t node_limit, double bytes,
-                      const HeldBatch& held, Out<double, 2> best, Out<double, 1> distances,
-                      Out<double, 1> lower_bound, Out<std::int8_t, 1> proof,
-                      Out<std::uint8_t, 1> is_undecided, Out<std::int64_t, 1> nodes, int n_threads,
-                      Progress progress) {
-        const Batch batch = held.of(forest);
-        const std::size_t n = held.rows.shape(0), d = held.rows.shape(1);
-        expect(best, "best", {n, d});
-        for (const auto& [array, name] :
-             {std::pair{distances, "distances"}, {lower_bound, "lower_bound"}})
-            expect(array, name, {n});
-        expect(proof, "proof", {n});
-        expect(is_undecided, "is_undecided", {n});
-        expect(nodes, "nodes", {n});
-        // Both are made, the kernel looks at the one that the caller has chosen.
-        const Norms norms = norm_weights ? make_norms(forest, *norm_weights) : Norms{};
-        const Distance distance = make_distance(forest, metric, weight, inverse);
-        return run(progress, [&](Control& control) {
-            exact(forest, cell_low.data(), cell_high.data(), norm_weights ? &norms : nullptr,
-                  &distance, Limits{seconds, node_limit, bytes}, batch, best.data(),
-                  distances.data(), lower_bound.data(), proof.data(), is_undecided.data(),
-                  nodes.data(), n_threads, control);
+    m.def(
+        "exact",
+        [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high,
+           std::optional<In<double, 2>> norm_weights, int metric, In<double, 1> weight,
+           In<double, 2> inverse, double seconds, std::int64_t node_limit, std::int64_t step_limit,
+           double bytes, std::int64_t patience, const HeldBatch& held, int part,
+           Out<double, 2> best, Out<double, 1> distances, Out<double, 1> lower_bound,
+           Out<std::int8_t, 1> proof, Out<std::uint8_t, 1> is_undecided, Out<std::int64_t, 1> nodes,
+           Out<std::int64_t, 1> steps, int n_threads, Progress progress) {
+            const Batch batch = held.of(forest);
+            const std::size_t n = held.rows.shape(0), d = held.rows.shape(1);
+            expect(best, "best", {n, d});
+            for (const auto& [array, name] :
+                 {std::pair{distances, "distances"}, {lower_bound, "lower_bound"}})
+                expect(array, name, {n});
+            expect(proof, "proof", {n});
+            expect(is_undecided, "is_undecided", {n});
+            expect(nodes, "nodes", {n});
+            expect(steps, "steps", {n});
+            // Both are made, the kernel looks at the one that the caller has chosen.
+            const Norms norms = norm_weights ? make_norms(forest, *norm_weights) : Norms{};
+            const Distance distance = make_distance(forest, metric, weight, inverse);
+            return run(progress, [&](Control& control) {
+                exact(forest, cell_low.data(), cell_high.data(), norm_weights ? &norms : nullptr,
+                      &distance, Limits{seconds, node_limit, step_limit, bytes, patience}, batch,
+                      static_cast<Part>(part),
+                      Rows{best.data(), distances.data(), lower_bound.data(), proof.data(),
+                           is_undecided.data(), nodes.data(), steps.data()},
+                      n_threads, control);
+            });
         });
+
+    // The proof that the batch's only row has no answer below `distance`: (boxes, values, prices) a
+    // goal.
+    m.def("record_proof", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high,
+                             In<double, 2> norm_weights, double seconds, std::int64_t node_limit,
+                             const HeldBatch& held, double distance) {
+        const Batch batch = held.of(forest);
+        if (batch.n != 1) throw std::invalid_argument("a proof is recorded of one row");
+        const Norms norms = make_norms(forest, norm_weights);
+        std::vector<ProofLog> logs;
+        run(std::nullopt, [&](Control& control) {
+            logs =
+                record_proof(forest, cell_low.data(), cell_high.data(), norms,
+                             Limits{seconds, node_limit, 0, kInfinity}, batch, distance, control);
+        });
+        nb::list goals;
+        for (const ProofLog& log : logs) {
+            nb::list boxes, values;
+            for (const std::int32_t step : log.boxes) boxes.append(step);
+            for (const auto& [column, value] : log.values)
+                values.append(nb::make_tuple(column, value));
+            nb::list prices;
+            for (const std::vector<double>& own : log.prices) {
+                prices.append(nb::list());
+                for (const double price : own)
+                    nb::cast<nb::list>(prices[prices.size() - 1]).append(price);
+            }
+            goals.append(nb::make_tuple(boxes, values, prices));
+        }
+        return goals;
     });
 
     m.def("polish", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high,
-                       In<double, 2> norm_weights, double bytes, const HeldBatch& held,
-                       bool with_trades, Out<double, 2> points, int n_threads, Progress progress) {
+                       In<double, 2> norm_weights, double seconds, double bytes,
+                       const HeldBatch& held, bool with_trades, Out<double, 2> points,
+                       Out<std::int64_t, 1> steps, int n_threads, Progress progress) {
         const Norms norms = make_norms(forest, norm_weights);
         const Batch batch = held.of(forest);
         expect(points, "points", {held.rows.shape(0), held.rows.shape(1)});
+        expect(steps, "steps", {held.rows.shape(0)});
         return run(progress, [&](Control& control) {
-            polish(forest, cell_low.data(), cell_high.data(), norms, bytes, batch, with_trades,
-                   points.data(), n_threads, control);
+            polish(forest, cell_low.data(), cell_high.data(), norms, Limits{seconds, 0, 0, bytes},
+                   batch, with_trades, points.data(), steps.data(), n_threads, control);
         });
+    });
+
+    // What the exact search and polish derive from a forest and keep, where there is room for it.
+    m.def("prepare", [](const Forest& forest) {
+        const nb::gil_scoped_release release;
+        if (Plan(forest, Limits{}, 1).can_search) ExactShared::of(forest);
     });
 
     // Bytes on one thread: of the exact search, and of a descent.

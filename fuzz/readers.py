@@ -16,7 +16,12 @@ from typing import Any
 
 import numpy as np
 import pandas
-from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 from treefocus import Explainer
 
@@ -102,13 +107,29 @@ def lightgbm_files() -> Iterator[bytes]:
 
 
 def catboost_files(form: str) -> Iterator[bytes]:
-    """Two classes and three."""
+    """Two classes and three, and as JSON categories."""
     import catboost
 
     for labels in (BINARY, THREE):
         model = catboost.CatBoostClassifier(iterations=2, depth=2, verbose=False, allow_writing_files=False)
         model.fit(ROWS, labels)
         yield _saved(lambda path, model=model: model.save_model(str(path), format=form), f"model.{form}")
+    if form == "json":  # categories, with the tables of their statistics
+        words = pandas.DataFrame({"a": ROWS[:, 0], "b": ["u", "v", "w"] * 20, "c": ["x", "y"] * 30})
+        pool = catboost.Pool(words, BINARY, cat_features=["b", "c"])
+        model = catboost.CatBoostClassifier(iterations=3, depth=3, verbose=False, allow_writing_files=False).fit(pool)
+        yield _saved(lambda path: model.save_model(str(path), format=form, pool=pool), "model.json")
+
+
+def onnx_files() -> Iterator[bytes]:
+    """A classifier of two classes and of three, and a regressor."""
+    from skl2onnx import to_onnx
+
+    rows = ROWS.astype(np.float32)
+    for labels in (BINARY, THREE):
+        yield bytes(to_onnx(RandomForestClassifier(2, max_depth=2).fit(rows, labels), rows[:1]).SerializeToString())
+    values = RandomForestRegressor(2, max_depth=2, random_state=0).fit(rows, rows[:, 0])
+    yield bytes(to_onnx(values, rows[:1]).SerializeToString())
 
 
 def treelite_files() -> Iterator[bytes]:
@@ -127,5 +148,6 @@ READERS: tuple[Reader, ...] = (
     Reader("lightgbm", ".txt", lightgbm_files, "lightgbm"),
     Reader("catboost-json", ".json", lambda: catboost_files("json"), "catboost"),
     Reader("catboost-cbm", ".cbm", lambda: catboost_files("cbm"), "catboost", weight=0.005),
+    Reader("onnx", ".onnx", onnx_files, "skl2onnx"),
     Reader("treelite", ".tl", treelite_files, "treelite", weight=0.002),
 )

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
+
+# The tests run in as many processes as there are cores, and the libraries that train their models start as many threads
+# in each. A thread that waits for its turn sleeps, and does not keep a core busy; set before the libraries are loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from hypothesis import settings
 
-settings.register_profile("treefocus", deadline=None, derandomize=True, max_examples=60)
+from support.examples import n_examples
+
+settings.register_profile("treefocus", deadline=None, derandomize=True, max_examples=n_examples(20))
 settings.load_profile("treefocus")
 
 # A shell that starts the tests in the background has them, and the programs that they stop by it, ignore Ctrl-C.

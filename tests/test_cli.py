@@ -382,7 +382,7 @@ def test_files_that_are_something_else(explain, files, tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
     assert "cannot be read" in explain(data=tmp_path / "bad.parquet", check=fails)
     (tmp_path / "latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
-    assert "cannot be read" in explain(data=tmp_path / "latin.csv", check=fails)
+    assert "line 1: the byte 0xf6 after 'gr' is not utf-8" in explain(data=tmp_path / "latin.csv", check=fails)
     (tmp_path / "rows.xlsx").write_bytes(b"")
     assert ".csv, .tsv, .parquet" in explain(data=tmp_path / "rows.xlsx", check=fails)
 
@@ -398,7 +398,12 @@ def test_bad_rows(explain, files, tmp_path):
     }.items():
         bad.write_text(text)
         assert part in explain(data=bad, check=fails)
-    assert "with --ignore decision." in fails("explain", files / "model.json", files / "labelled.csv")
+    told = works("explain", files / "model.json", files / "labelled.csv").stderr
+    assert told.count("Note: decision in ") == 1
+    named = works("explain", files / "model.json", files / "labelled.csv", "--id", "decision")
+    assert "Note: decision" not in named.stderr
+    assert "Row declined is predicted" in named.stdout
+    assert "must be a column of" in fails("explain", files / "model.json", files / "rows.csv", "--id", "nobody")
     bad.write_text("age\n1\n")
     assert "12" in fails("explain", files / "nameless.json", bad)
     assert "no column left" in fails("explain", files / "nameless.json", bad, "--ignore", "age")
@@ -477,3 +482,14 @@ def test_a_bug_is_not_hidden(explain, monkeypatch):
     monkeypatch.setattr(Explanations, "to_text", broken)
     result = explain(check=run)
     assert isinstance(result.exception, RuntimeError)
+
+
+def test_schema_suggests_constraints(tmp_path):
+    rng = np.random.default_rng(0)
+    gross = rng.uniform(1000, 9000, 200)
+    lines = [f"{g * share:.2f},{g:.2f}" for g, share in zip(gross, rng.uniform(0.5, 1, 200), strict=True)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["net,gross", *lines]))
+    result = run("schema", path, "--suggest")
+    assert "net - gross <= 0  # holds in all 200 rows" in result.output
+    assert "The rows seem to obey" not in run("schema", path).output

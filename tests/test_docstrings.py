@@ -93,6 +93,6 @@ def _is_constraint(thing: Any) -> bool:
 
 def test_help_repeats_no_line() -> None:
     lines = [line.strip(" |") for line in pydoc.plain(pydoc.render_doc(Explainer)).splitlines()]
-    headings = ("Parameters", "Examples", ">>>")
+    headings = ("Parameters", "Returns", "Examples", ">>>")
     told = [line for line in lines if line.strip("- ") and not line.startswith(headings)]
     assert sorted(told) == sorted(set(told))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ LAYERS = (
     ("schema",),
     ("model", "storage"),
     ("errors",),
+    ("check",),
 )
 HEIGHT = {name: -depth for depth, layer in enumerate(LAYERS) for name in layer}
 ROOT_PACKAGE = "treefocus"  # its __init__ imports nearly everything, so only the top may import from it
@@ -51,10 +54,16 @@ def module_of(path: Path, package: Path) -> str:
     return ".".join([ROOT_PACKAGE, *(part for part in parts if part != "__init__")])
 
 
+@cache
+def parsed(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a file, read once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(path: Path, package: Path) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything a file imports; `from a import b` counts as a.b."""
     parents = [ROOT_PACKAGE, *path.relative_to(package).parts[:-1]]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in parsed(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -121,7 +130,7 @@ def doubles(package: Path) -> list[str]:
     places = defaultdict(list)
     for path in sources(package):
         own = module_of(path, package).removeprefix(f"{ROOT_PACKAGE}.")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in parsed(path):
             if isinstance(node, ast.ClassDef) and WIRE_FORMS.get(node.name) != own:
                 places[node.name].append(own)
     return [f"{name} is a class in {' and '.join(own)}" for name, own in sorted(places.items()) if len(own) > 1]
@@ -150,6 +159,13 @@ def test_every_wire_form_is_one() -> None:
     for name, place in WIRE_FORMS.items():
         text = PACKAGE.joinpath(*place.split(".")).with_suffix(".py").read_text(encoding="utf-8")
         assert f"class {name}(BaseModel)" in text
+
+
+def test_the_checker_stands_alone() -> None:
+    """It is one file, for an auditor to read, and needs nothing but Python."""
+    path = PACKAGE / "check.py"
+    found = {name.split(".")[0] for _, name in imports(path, PACKAGE)}
+    assert not found - set(sys.stdlib_module_names)
 
 
 def test_few_modules_stand_at_the_top() -> None:

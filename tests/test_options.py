@@ -18,6 +18,7 @@ import treefocus
 from treefocus import Explainer, Feature, InvalidInput, LocalOutlierFactor, Probability, Schema, loans
 from treefocus.app import page
 from treefocus.app.demo import demo_service
+from treefocus.app.limits import Limits
 from treefocus.app.messages import ExplainBody
 from treefocus.app.question import ExplainOptions
 from treefocus.app.server import create_app
@@ -49,8 +50,9 @@ INPUTS = {EXPLAINER: ("model", "data"), EXPLAIN: ("X",)}  # what is asked about,
 WHOLE = Schema(tuple(Feature(one.name, "integer") for one in loans.SCHEMA.features))
 # For every option another value than its default, by which its trace is found.
 OTHER: dict[str, Any] = {
-    "distance": "manhattan",
+    "distance": "euclidean",
     "constraints": ("age fixed",),
+    "vary": ("income", "savings"),
     "schema": WHOLE,
     "target": Probability("approved", 0.8),
     "strategy": "exact",
@@ -103,7 +105,8 @@ def at_the_command_line() -> set[str]:
 
 def of_the_service() -> set[str]:
     """By the key of an explainer, where the option is one of those, else by the text that jobs are known by."""
-    asked, told = service().asked, ExplainOptions().text
+    used = {name: OTHER[name] for name, option in OPTIONS.items() if option.wire is not None}
+    asked, told = service().asked, ExplainOptions(**used).text
     found = {name for name in ExplainerOptions.__dataclass_fields__ if f" {name}=" in told or f"({name}=" in told}
     kept = service().explainer(asked)
     builds = {name: replace(asked, **{name: _as_asked(name)}) for name in found & set(named(EXPLAINER))}
@@ -191,6 +194,34 @@ def test_the_signatures_are_those_declared(call: str, function: Callable[..., An
         assert default == declared[name], f"{call} takes {name}={default!r}, options.py says {declared[name]!r}"
 
 
+def test_the_defaults_of_the_doors_are_those_declared() -> None:
+    """What a door leaves out is what Python leaves out; None stands for the library's or the server's own choice."""
+    command = get_command(app).commands["explain"]  # type: ignore[attr-defined]
+    typed = {one.opts[0].removeprefix("--").replace("-", "_"): one.default for one in command.params}
+    sent = {name: one.default for name, one in ExplainBody.model_fields.items()}
+    streamed = {name: one.default for name, one in inspect.signature(explain_batches).parameters.items()}
+    tasked = {name: one.default for name, one in inspect.signature(Task.of).parameters.items()}
+    for door, own in ((COMMAND_LINE, typed), (REST, sent), (PARTS, streamed), (PARTS, tasked)):
+        for name in names_at(door):
+            default = own[str(OPTIONS[name].name_at(door))]
+            assert default is None or default == OPTIONS[name].default, f"{door}: {name}={default!r}"
+    for door, own in ((COMMAND_LINE, typed), (REST, sent)):  # and these are said, so that people can read them
+        said = {name for name in names_at(door) if own[str(OPTIONS[name].name_at(door))] is not None}
+        assert said >= {"strategy", "seed", "n", "scale"}
+    assert typed["distance"] == OPTIONS["distance"].default
+
+
+def test_the_defaults_of_the_server_are_those_of_the_service() -> None:
+    command = get_command(app).commands["serve"]  # type: ignore[attr-defined]
+    typed = {one.name: one.default for one in command.params}
+    limits, asked = Limits(), ExplainOptions()
+    assert typed["distance"] == asked.distance == Visit.begin(service()).distance
+    assert typed["time_limit"] is None
+    assert [typed[name] for name in ("max_rows", "max_job_rows", "max_seconds", "max_body", "max_jobs")] == [
+        limits.rows_per_call, limits.rows_per_job, limits.seconds_per_row, limits.body_bytes, limits.jobs_open,
+    ]  # fmt: skip
+
+
 def test_every_door_has_every_option_or_says_why_not(tmp_path: Path) -> None:
     has = {
         COMMAND_LINE: at_the_command_line(),
@@ -255,6 +286,7 @@ def test_every_option_says_what_it_means() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"vary": []}, "vary must be at least one column, got []."),
         ({"n": 0}, "n must be a whole number above 0, got 0."),
         ({"n": "two"}, "n must be a whole number above 0, got 'two'."),
         ({"time_limit": -1}, "time_limit must be a number of seconds above 0, or None, got -1."),

@@ -155,6 +155,7 @@ def prices() -> Forest:
 def loan_texts() -> Texts:
     found, ways = loan_answers(), loan_answers(3)
     lines = [repr(found), repr(found[0]), *(found.to_text(language=code) for code in ("en", "de", "fr"))]
+    lines += [ways.to_text(language=code, proof=True) for code in ("en", "de", "fr")]
     lines += [ways.to_text(), json.dumps(found.summary(), default=str), json.dumps(found.summary("dependants"))]
     letters = [
         found[i].to_letter(code, recipient="Ms Hall", sender="The bank") for i in (0, 8) for code in ("en", "de", "fr")

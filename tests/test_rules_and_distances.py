@@ -11,6 +11,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from support.questions import any_number
 from treefocus import (
     AtMost,
     Condition,
@@ -180,7 +181,7 @@ def test_no_smaller_change_means_no_number_of_the_column() -> None:
     edge = float(model.tree_.threshold[0])
     for dtype in (float, np.int64):
         row = np.array([[np.floor(edge) - 500]]).astype(dtype)
-        found = Explainer(model, X, scale=None, distance="manhattan").explain(row)
+        found = Explainer(model, X, scale=None, distance="manhattan", schema=any_number(X)).explain(row)
         seconds = np.arange(2000.0)
         flips = model.predict(row + seconds[:, None]) != model.predict(row)
         smallest = seconds[flips.argmax()]

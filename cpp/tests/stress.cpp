@@ -224,7 +224,7 @@ struct Found {
         bound;
     std::vector<std::int8_t> proof;
     std::vector<std::uint8_t> is_undecided;
-    std::vector<std::int64_t> nodes;
+    std::vector<std::int64_t> nodes, steps;
 };
 
 Norms euclidean(std::int32_t d) {
@@ -261,8 +261,9 @@ Found run_all(const Question& q, int n_threads, std::int64_t node_limit) {
 
     const Norms norms = euclidean(d);
     found.polished = found.best;
-    polish(forest, q.cell_low.data(), q.cell_high.data(), norms, 1e8, batch, true,
-           found.polished.data(), n_threads, control);
+    found.steps.assign(n, 0);
+    polish(forest, q.cell_low.data(), q.cell_high.data(), norms, Limits{kInfinity, 0, 0, 1e8},
+           batch, true, found.polished.data(), found.steps.data(), n_threads, control);
 
     found.exact.assign(n * d, kNan);
     found.distance.assign(n, kInfinity);
@@ -270,9 +271,11 @@ Found run_all(const Question& q, int n_threads, std::int64_t node_limit) {
     found.proof.assign(n, 0);
     found.is_undecided.assign(n, 0);
     found.nodes.assign(n, 0);
+    found.steps.assign(n, 0);
     exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance,
-          Limits{kInfinity, node_limit, 1e8}, batch, found.exact.data(), found.distance.data(),
-          found.bound.data(), found.proof.data(), found.is_undecided.data(), found.nodes.data(),
+          Limits{kInfinity, node_limit, 0, 1e8}, batch, Part::all,
+          Rows{found.exact.data(), found.distance.data(), found.bound.data(), found.proof.data(),
+               found.is_undecided.data(), found.nodes.data(), found.steps.data()},
           n_threads, control);
     return found;
 }
@@ -358,10 +361,12 @@ void check_deep(int depth) {
     std::vector<double> best(4, kNan), distances(2, kInfinity), bound(2, 0.0);
     std::vector<std::int8_t> proof(2, 3);
     std::vector<std::uint8_t> is_undecided(2, 0);
-    std::vector<std::int64_t> nodes(2, 0);
-    exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance, Limits{1.0, 0, 1e8},
-          q.batch(), best.data(), distances.data(), bound.data(), proof.data(), is_undecided.data(),
-          nodes.data(), 2, control);
+    std::vector<std::int64_t> nodes(2, 0), steps(2, 0);
+    exact(forest, q.cell_low.data(), q.cell_high.data(), &norms, &distance, Limits{1.0, 0, 0, 1e8},
+          q.batch(), Part::all,
+          Rows{best.data(), distances.data(), bound.data(), proof.data(), is_undecided.data(),
+               nodes.data(), steps.data()},
+          2, control);
     std::vector<double> loss(2), gradient(4);
     const std::vector<std::int8_t> sign(2, 1);
     const SoftForest soft{forest.threshold.data(), forest.leaf_value.data(), 1, 1.0, 1.0, true};

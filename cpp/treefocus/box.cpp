@@ -101,18 +101,15 @@ LeafBoxes::LeafBoxes(const Forest& forest) : start{0}, n_words(forest.n_words) {
     number_slots(forest);
 }
 
-// Trees come in order, so a feature's newest slot is this tree's, or this tree has none yet. Slots
-// are numbered within their feature until all features are counted, then moved to their place.
+// Trees come in order, so a feature's newest slot is this tree's, or this tree has none yet.
 void LeafBoxes::number_slots(const Forest& forest) {
     std::vector<std::vector<std::int32_t>> trees(forest.n_features);
-    slot.reserve(side.size());
     for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
         const std::int32_t root = forest.tree_start[tree];
         for (std::int32_t i = start[forest.first_leaf[root]]; i < start[forest.end_leaf[root]];
              ++i) {
             std::vector<std::int32_t>& own = trees[side[i].feature];
             if (own.empty() || own.back() != tree) own.push_back(tree);
-            slot.push_back(static_cast<std::int32_t>(own.size()) - 1);
         }
     }
     slot_start.assign(1, 0);
@@ -120,7 +117,6 @@ void LeafBoxes::number_slots(const Forest& forest) {
         slot_tree.insert(slot_tree.end(), own.begin(), own.end());
         slot_start.push_back(static_cast<std::int32_t>(slot_tree.size()));
     }
-    for (std::size_t i = 0; i < side.size(); ++i) slot[i] += slot_start[side[i].feature];
 }
 
 void Norms::finish() {
@@ -182,6 +178,10 @@ double Grain::up(double v) const {
         return found == last ? kInfinity : *found;
     }
     if (kind == Kind::integer) return std::ceil(v);
+    if (kind == Kind::stepped) {
+        const double mirrored[] = {-first[0], first[1], first[2], first[3]};
+        return -Grain{kind, mirrored, mirrored + 4}.step_down(-v);
+    }
     if (kind == Kind::float32 && static_cast<double>(static_cast<float>(v)) < v)
         return std::nextafter(static_cast<float>(v), INFINITY);
     if (kind == Kind::float32) return static_cast<float>(v);
@@ -189,9 +189,32 @@ double Grain::up(double v) const {
 }
 
 double Grain::down(double v) const {
+    if (kind == Kind::stepped) return step_down(v);
     if (kind != Kind::listed) return -up(-v);
     const double* after = std::upper_bound(first, last, v);
     return after == first ? -kInfinity : *(after - 1);
+}
+
+// Steps in whole numbers of the last decimal, so that one division rounds, and rounds once.
+double Grain::multiple(double k) const {
+    const double value = (first[0] + k * first[1]) / first[2];
+    return first[3] != 0.0 ? static_cast<double>(static_cast<float>(value)) : value;
+}
+
+// The quotient may be off by a few steps, for its rounding: the multiples themselves decide. Too
+// far out, steps are finer than the numbers there, and each of those is one.
+double Grain::step_down(double v) const {
+    constexpr double kMost = 4503599627370496.0;  // 2^52 steps
+    double k = std::floor((v * first[2] - first[0]) / first[1]);
+    if (!(std::abs(k) < kMost)) return first[3] != 0.0 ? Grain{Kind::float32}.down(v) : v;
+    if (first[3] != 0.0) {
+        const float size = std::abs(static_cast<float>(v));
+        const double spacing = std::nextafter(size, INFINITY) - size;
+        if (first[1] / first[2] <= spacing / 2) return Grain{Kind::float32}.down(v);
+    }
+    while (multiple(k) > v) --k;
+    while (multiple(k + 1.0) <= v) ++k;
+    return multiple(k) + 0.0;  // never -0
 }
 
 // Of two equally near the lower one; the value itself where the list has none.

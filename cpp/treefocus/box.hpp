@@ -30,6 +30,7 @@ struct Box {
     std::vector<std::uint64_t> cells;           // (word_start.back(),)
     std::vector<double> value_low, value_high;  // (d,) or empty
     std::vector<std::uint8_t> moves;  // (d,) or empty: the feature counts as changed in this box
+    double slice_low = -kInfinity, slice_high = kInfinity;  // of the length along the row (fan.hpp)
     void bind_values(std::int32_t d) {
         value_low.assign(d, -kInfinity);
         value_high.assign(d, kInfinity);
@@ -76,7 +77,6 @@ struct LeafBoxes {
     std::vector<Side> side;
     std::vector<std::int32_t> slot_start;  // (d + 1,) a slot per feature and tree that splits on it
     std::vector<std::int32_t> slot_tree;   // (n_slots,)
-    std::vector<std::int32_t> slot;        // (n_sides,)
     std::vector<std::uint64_t> sets;  // (n_sets, n_words) of cells, no two of one feature alike
     std::int32_t n_words;
     std::span<const std::int32_t> trees_of(std::int32_t f) const {

@@ -10,6 +10,7 @@
 namespace treefocus {
 
 Cut Brancher::choose() {
+    if (const auto cut = at_.cost.slice_cut()) return *cut;
     if (at_.is_wanted())
         if (const Cut cut = mend(); cut.feature >= 0) return cut;
     const Running& one = at_.hardest();
@@ -19,7 +20,7 @@ Cut Brancher::choose() {
     for (std::int32_t tree = 0; tree < at_.forest.n_trees(); ++tree)
         // Never negative while the point is in the box, for then its leaf is in reach and no better
         // than the best.
-        gain_[tree] = weight[one.wish(tree)] - weight[at_.walker.leaves()[tree]];
+        gain_[tree] = one.best_of(tree) - weight[at_.walker.leaves()[tree]];
     best_ = {};
     best_score_ = -1.0;
     for (std::int32_t f = 0; f < at_.forest.n_features; ++f) {
@@ -48,6 +49,7 @@ Cut Brancher::round(bool anywhere) {
     const Box& box = at_.trail.box();
     const auto cut = at_.cost.round_cut(box, anywhere);
     if (!cut || at_.trail.n_value_steps() > kMostValueSteps || !can_split(*cut)) return {};
+    if (cut->by == By::stay) return *cut;  // once a feature, wherever it ends
     const Ends hull = at_.choices.hull(cut->feature, box);
     const bool is_finite = std::isfinite(hull.low) && std::isfinite(hull.high);
     return is_finite || (at_.limit < kInfinity && at_.cost.is_growing()) ? *cut : Cut{};
@@ -109,7 +111,7 @@ void Brancher::weigh(const Cut& cut, double behind) {
 // Costs rise away from the closest point, so that a range costs what its first cell does; a set
 // costs what its cheapest cell does.
 double Brancher::cost_of(const Cut& cut) const {
-    if (cut.by == By::cells) return at_.cost.with(cut.feature, cut.code);
+    if (cut.by == By::cells) return at_.cost.guess(cut.feature, cut.code);
     double least = kInfinity;
     for_cells(at_.forest, at_.trail.box(), cut.feature, [&](std::int32_t code) {
         if (is_far_cell(cut, code)) least = std::min(least, at_.cost.with(cut.feature, code));
@@ -139,6 +141,7 @@ Cut Brancher::any_cut() {
 
 bool Brancher::can_split(const Cut& cut) const {
     if (cut.feature < 0 || at_.trail.length() > kLongestTrail) return false;
+    if (cut.by == By::slice) return true;
     if (cut.by == By::value || cut.by == By::stay) return can_split_values(cut);
     const Box& box = at_.trail.box();
     const std::int32_t code = at_.walker.codes()[cut.feature];
@@ -172,7 +175,10 @@ bool Brancher::is_far_cell(const Cut& cut, std::int32_t code) const {
 void Brancher::take_side(const Cut& cut, bool is_far) {
     const std::int32_t f = cut.feature;
     const Box& box = at_.trail.box();
-    if (cut.by == By::value || cut.by == By::stay) take_values(cut, is_far);
+    if (cut.by == By::slice)
+        at_.trail.set_slice(cut.is_up == is_far ? cut.value : -kInfinity,
+                            cut.is_up == is_far ? kInfinity : cut.value);
+    else if (cut.by == By::value || cut.by == By::stay) take_values(cut, is_far);
     else if (cut.by != By::cells)
         at_.trail.set_cells(f, [&](std::int32_t code) { return is_far_cell(cut, code) == is_far; });
     else if (cut.is_up == is_far)

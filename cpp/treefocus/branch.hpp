@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "treefocus/position.hpp"
+#include "treefocus/proof.hpp"
 
 namespace treefocus {
 
@@ -21,6 +22,11 @@ public:
     // Whether a cut leaves something on both sides, with the closest point on the near one, and the
     // trail is not too long.
     bool can_split(const Cut& cut) const;
+
+    // Writes a cut down.
+    void note(const Cut& cut, ProofLog& log) const {
+        log.split(cut, [&](std::int32_t code) { return is_far_cell(cut, code); });
+    }
 
     // Brings the box to one side of a cut.
     void take_side(const Cut& cut, bool is_far);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "treefocus/fan.hpp"
 #include "treefocus/narrow.hpp"
 #include "treefocus/program.hpp"
 
@@ -40,10 +41,42 @@ public:
     // The closest point, as values in the user's units that the answer may hold; its distance is
     // never below cost.
     virtual void point(double* values) const = 0;
+    // (n_rules,) of the question's linear rules: the prices that the bound rests on, or the weights
+    // that show that no point obeys; null where it rests on none.
+    virtual const std::vector<double>* rule_prices() const { return nullptr; }
+    // What finding the closest point of a box costs beyond looking at each feature once, in steps
+    // of Work: of the solvers about as many nanoseconds, counted by size so that it is the same
+    // everywhere.
+    virtual std::int64_t solver_steps() const { return 0; }
     // Additive cost per cell (n_cells,), or null if the cost is not a sum over features.
     virtual const std::vector<double>* additive() const { return nullptr; }
     virtual double to_cost(double distance) const { return distance; }
     virtual double to_distance(double cost) const { return cost; }
+
+    // Costs that are no sum over features can know more once they know the limit: with() and cost
+    // then say how little points cost that are cheaper than it.
+    virtual void set_limit(double /*cost*/) {}
+    // Before with() is asked about a box: false if no point of it is cheaper than the limit.
+    virtual bool look(const Box&) { return true; }
+    // About what it costs to go to a cell, a guide for splits.
+    virtual double guess(std::int32_t f, std::int32_t code) const { return with(f, code); }
+    // A split by length along the row, where that is wide (fan.hpp).
+    virtual std::optional<Cut> slice_cut() const { return std::nullopt; }
+
+    // A sum over features below the cost, for priced bounds: a point of the box that is cheaper
+    // than a limit has a sum of steps below left(limit) + constant.
+    struct Minorant {
+        const std::vector<double>* steps;  // (n_cells,)
+        double constant, least;            // and what the steps of the box add up to at least
+        bool is_new;                       // differs from box to box
+    };
+    virtual std::optional<Minorant> minorant() {
+        if (!additive()) return std::nullopt;
+        return Minorant{additive(), 0.0, cost, false};
+    }
+    virtual double left(double limit) const { return limit; }
+    // What points cost at least whose steps add up to `sum` or more.
+    virtual double of_minorant(double sum) const { return sum; }
 
     double cost = 0.0;  // in the search's own units, see to_cost; no point of the box costs less
     // What the closest point costs: `cost`, or a little more where it was rounded.
@@ -149,11 +182,16 @@ public:
     double with(std::int32_t f, std::int32_t code) const override {
         return std::max(cost, base_.with(f, code));
     }
+    std::optional<Cut> round_cut(const Box& box, bool anywhere) const override;
     void save_all(std::vector<double>& stack) const override;
     void restore_all(std::vector<double>& stack) override;
     const std::vector<double>* additive() const override { return base_.additive(); }
+    const std::vector<double>* rule_prices() const override { return &shown_prices_; }
     double to_cost(double distance) const override { return norms_.to_cost(distance); }
     double to_distance(double cost) const override { return norms_.to_distance(cost); }
+    std::int64_t solver_steps() const override {
+        return 300 * static_cast<std::int64_t>(codes.size());
+    }
 
 private:
     double cost_at(std::int32_t f, double value) const;
@@ -165,12 +203,18 @@ private:
     bool obeys(const std::vector<double>& values) const;
     void take(const std::vector<double>& values);
     double raise(std::size_t j, std::vector<double>& before, std::vector<double>& after);
+    void widen();
     void place();
     const Norms& norms_;
-    SeparableCost base_;            // without the rules
-    std::vector<double> mu_;        // (n_rules,) prices
-    std::vector<double> dearness_;  // (d,) what a unit of a feature costs, about
-    std::vector<double> delta_;     // (d,) how far the closest point is
+    SeparableCost base_;  // without the rules
+    // Remembers on what the bound, or the verdict that there is no point, rests.
+    void show_prices(const std::vector<double>& prices);
+    std::vector<double> mu_;             // (n_rules,) prices
+    std::vector<double> shown_prices_;   // of all rules of the question, see rule_prices
+    std::vector<double> dearness_;       // (d,) what a unit of a feature costs, about
+    std::vector<double> delta_;          // (d,) how far the closest point is
+    std::vector<std::uint8_t> is_paid_;  // (d,) the feature is known to move: its fee is certain,
+    double fees_ = 0.0;                  // beyond what the closest point pays
 };
 
 // Distances that couple the features: Mahalanobis (a quadratic program over the box, with linear
@@ -182,12 +226,26 @@ public:
     void load(const Choices& choices, const Batch& batch, std::int64_t row) override;
     bool settle(const Box& box) override;
     double with(std::int32_t f, std::int32_t code) const override;
+    double guess(std::int32_t f, std::int32_t code) const override;
+    void set_limit(double cost) override;
+    bool look(const Box& box) override;
+    std::optional<Cut> slice_cut() const override;
+    std::optional<Minorant> minorant() override;
+    double left(double limit) const override { return is_cosine() ? 0.0 : limit; }
+    double of_minorant(double sum) const override {
+        return is_cosine() ? fan_.distance_of(sum) : sum;
+    }
     void save_all(std::vector<double>& stack) const override;
     void restore_all(std::vector<double>& stack) override;
     double to_cost(double distance) const override {
         return is_root() ? distance * distance : distance;
     }
     double to_distance(double cost) const override { return is_root() ? std::sqrt(cost) : cost; }
+    // A scalar search over all features, or a few rounds over all pairs of them.
+    std::int64_t solver_steps() const override {
+        const auto d = static_cast<std::int64_t>(codes.size());
+        return is_cosine() ? 600 * d : 300 * d * d;
+    }
 
 private:
     // Whether a feature keeps its value: it is missing, or a category, which these distances cannot
@@ -204,10 +262,18 @@ private:
     double minimise();
     void descend();
     void raise(std::size_t j);
+    void set_prices();  // price_ and price_size_ from mu_
+    double least_term(std::int32_t f, double from, double to) const;
     // Above zero where the point breaks the rule.
     double sum_of(std::size_t j) const;
     void newton();
     void solve_cosine();
+    void set_cells();
+    bool set_box(const Box& box);  // the ends of every feature; false if one has none
+    // What the linearisation of the last minimum says of points cheaper than the limit.
+    void keep_linear(double value, double size, double room, const std::vector<double>& centre,
+                     const std::vector<double>& slack);
+    double linear_with(std::int32_t f, std::int32_t code) const;
     void place();  // relaxed_, point_, codes and reached from y_
     const Distance& distance_;
     std::vector<double> start_;           // (d,) the row in the distance space
@@ -216,12 +282,20 @@ private:
     std::vector<double> measured_;
     std::vector<double> together_;  // (d,) a point that obeys several rules, where there are some
     std::vector<double> dearness_;  // (d,) what a unit of a feature costs, about
-    // (n_rules,) prices of the rules, and (d,) what they add to each feature's slope
-    std::vector<double> mu_, price_;
+    // (n_rules,) prices of the rules, and (d,) what they add to each feature's slope, and the same
+    // with all signs positive
+    std::vector<double> mu_, price_, price_size_;
     // Of the quadratic program: y - start, half its slope, Cholesky factor, Newton step.
     std::vector<double> u_, slope_, lower_, step_;
     std::vector<std::int32_t> free_;
     std::vector<double> covariance_;  // (d, d) the inverse of the inverse covariance
+    double limit_ = kInfinity;        // answers have to be cheaper
+    // (d,) of the linearisation: the point, half the slope, its rounding, what each feature gives
+    // at least; and in `linear_bound_` all of them together.
+    std::vector<double> at_u_, at_slope_, at_noise_, at_term_, linear_bound_;
+    Fan fan_;                                   // of cosine
+    std::vector<double> steps_;                 // (n_cells,) of a minorant
+    std::vector<double> cell_low_, cell_high_;  // (n_cells,) in the distance space
 };
 
 }  // namespace treefocus

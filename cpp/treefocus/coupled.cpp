@@ -15,7 +15,8 @@ namespace treefocus {
 
 namespace {
 
-constexpr double kFirstPrice = 1e-6;    // of a rule; doubled until the rule is obeyed
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr double kFirstPrice = 1e-6;    // of a rule, in the distance's units; doubled until obeyed
 constexpr double kAimed = 1e-15;        // a ray through the box is aimed this well, relatively, and
 constexpr double kFarthestAim = 1e9;    // looked for from this far to this close
 constexpr double kFlat = 1e-14;         // slopes of a cosine below this are rounding
@@ -25,6 +26,8 @@ constexpr double kCosineNoise = 1e-11;  // absolute rounding error of a cosine d
 constexpr double kQuadraticNoise = 1e-19;
 // For the rounding of the inverse, whose condition is at most 1e8.
 constexpr double kReach = 1.0 + 1e-6;
+// Of sums that cancel: twice their rounding, and twice that for the inverse's own.
+constexpr double kCancelled = 4.0;
 // The program's value and bound this close to each other, relatively.
 constexpr double kConverged = 1e-12;
 constexpr int kRounds = 40;  // of the quadratic program; it takes two or three
@@ -66,9 +69,13 @@ void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t 
         start_[f] = choices.forest.has_sets[f] ? NAN : (x_[f] - batch.offset[f]) / batch.scale[f];
     y_ = start_;
     noise = is_cosine() ? kCosineNoise : kQuadraticNoise;
-    for (auto* v : {&y_low_, &y_high_, &measured_, &slope_, &price_, &dearness_}) v->assign(d, 0.0);
+    for (auto* v : {&y_low_, &y_high_, &measured_, &slope_, &price_, &price_size_, &dearness_})
+        v->assign(d, 0.0);
     // Its diagonal says how far a feature can go for a given cost: u' Q u >= u_f^2 / covariance_ff.
     if (!is_cosine() && covariance_.empty()) covariance_ = inverse_of(distance_.inverse, d);
+    limit_ = kInfinity;
+    for (auto* v : {&at_u_, &at_slope_, &at_noise_, &at_term_}) v->assign(d, 0.0);
+    linear_bound_.assign(1, -kInfinity);
     for (std::int32_t f = 0; f < d; ++f) {
         is_free_[f] = !is_still(f);
         // A guide for repair and for the linear program; no bound rests on it.
@@ -76,17 +83,66 @@ void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t 
             (is_cosine() ? distance_.weight[f] : std::sqrt(distance_.inverse[f * d + f])) /
             batch.scale[f];
     }
+    set_cells();
+    steps_.assign(cell_low_.size(), 0.0);
+    if (is_cosine())
+        fan_.load(choices, batch, distance_.weight, start_, is_free_, cell_low_, cell_high_);
+}
+
+// The ends of every cell in the space of the distance, wider than what the columns hold in it, with
+// the row's own value.
+void CoupledCost::set_cells() {
+    cell_low_.assign(choices_->forest.n_cells(), 0.0);
+    cell_high_ = cell_low_;
+    for (std::int32_t f = 0; f < static_cast<std::int32_t>(start_.size()); ++f) {
+        if (is_still(f)) continue;
+        for (std::int32_t code = 0; code < choices_->forest.n_codes(f); ++code) {
+            const std::int32_t i = choices_->at(f, code);
+            double low = std::max(choices_->cell_low[i], choices_->low[f]),
+                   high = std::min(choices_->cell_high[i], choices_->high[f]);
+            if (code == choices_->own[f]) low = std::min(low, x_[f]), high = std::max(high, x_[f]);
+            cell_low_[i] = start_[f] + (low - x_[f]) / batch_->scale[f];
+            cell_high_[i] = start_[f] + (high - x_[f]) / batch_->scale[f];
+        }
+    }
+}
+
+void CoupledCost::set_limit(double cost) {
+    limit_ = cost;
+    if (is_cosine()) fan_.set_limit(cost);
+}
+
+bool CoupledCost::look(const Box& box) {
+    return !is_cosine() || (set_box(box) && fan_.look(box, y_low_, y_high_));
+}
+
+std::optional<Cut> CoupledCost::slice_cut() const {
+    if (!is_cosine()) return std::nullopt;
+    const auto middle = fan_.cut();
+    if (!middle) return std::nullopt;
+    return Cut{0, 0, true, By::slice, -1, *middle};
+}
+
+std::optional<BoxCost::Minorant> CoupledCost::minorant() {
+    if (!is_cosine() || !fan_.is_narrow()) return std::nullopt;
+    fan_.fill(steps_);
+    return Minorant{&steps_, fan_.below(), fan_.least_sum(), true};
 }
 
 // In the space of the distance the box is start + (end - x) / scale, from differences, so that a
 // value that does not move is at start exactly.
-bool CoupledCost::settle(const Box& box) {
+bool CoupledCost::set_box(const Box& box) {
     for (std::int32_t f = 0; f < choices_->forest.n_features; ++f) {
         if (is_still(f)) continue;
         if (!set_ends(box, f)) return false;
         y_low_[f] = start_[f] + (low_[f] - x_[f]) / batch_->scale[f];
         y_high_[f] = start_[f] + (high_[f] - x_[f]) / batch_->scale[f];
     }
+    return true;
+}
+
+bool CoupledCost::settle(const Box& box) {
+    if (!set_box(box) || (is_cosine() && !fan_.look(box, y_low_, y_high_))) return false;
     if (!std::all_of(rules_.begin(), rules_.end(),
                      [&](const auto* rule) { return is_possible(*rule); }))
         return false;
@@ -113,7 +169,7 @@ void CoupledCost::solve_quadratic() {
         // do.
         u_[f] = is_still(f) ? 0.0 : std::clamp(y_[f], y_low_[f], y_high_[f]) - start_[f];
     mu_.assign(rules_.size(), 0.0);
-    std::fill(price_.begin(), price_.end(), 0.0);
+    set_prices();
     cost = std::max(minimise(), 0.0);
     constexpr int kTurns = 100;
     // A turn that raises the bound by less, relatively, is the last.
@@ -142,21 +198,36 @@ double CoupledCost::sum_of(std::size_t j) const {
     return sum;
 }
 
+// Added up anew each time: prices rise without an end where the box holds a single point that
+// obeys, and what was added to a sum in between would leave its rounding there.
+void CoupledCost::set_prices() {
+    std::fill(price_.begin(), price_.end(), 0.0);
+    std::fill(price_size_.begin(), price_size_.end(), 0.0);
+    for (std::size_t j = 0; j < rules_.size(); ++j)
+        for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
+            const std::int32_t f = rules_[j]->features[i];
+            const double part = mu_[j] * rules_[j]->coefficient[i] * batch_->scale[f];
+            price_[f] += part;
+            price_size_[f] += std::abs(part);
+        }
+}
+
 // The price of one rule at which the point begins to obey it, the others' prices as they are;
 // `cost` keeps the best bound.
 void CoupledCost::raise(std::size_t j) {
     // Whatever the price is, minimise gives a bound, so that none on the way is wasted.
     const auto set = [&](double mu) {
-        for (std::size_t i = 0; i < rules_[j]->features.size(); ++i) {
-            const std::int32_t f = rules_[j]->features[i];
-            price_[f] += (mu - mu_[j]) * rules_[j]->coefficient[i] * batch_->scale[f];
-        }
         mu_[j] = mu;
+        set_prices();
         cost = std::max(cost, minimise());
         return sum_of(j);
     };
     // The excess of the rule falls as its price rises: doubled until it is gone, then bisected.
-    double low = 0.0, high = std::max(2.0 * mu_[j], kFirstPrice);
+    double largest = 0.0;  // what a price of 1 adds to a feature's slope, at most
+    for (std::size_t i = 0; i < rules_[j]->features.size(); ++i)
+        largest = std::max(
+            largest, std::abs(rules_[j]->coefficient[i]) * batch_->scale[rules_[j]->features[i]]);
+    double low = 0.0, high = std::max(2.0 * mu_[j], kFirstPrice / std::max(largest, kTiny));
     if (set(0.0) <= 0.0) return;
     for (int i = 0; i < 200 && set(high) > 0.0; ++i) low = high, high *= 2.0;
     for (int i = 0; i < 60; ++i) {
@@ -179,46 +250,117 @@ double CoupledCost::minimise() {
     const std::int32_t d = static_cast<std::int32_t>(y_.size());
     const double* q = distance_.inverse;
     // Of the prices; how much of the value lies below zero because of them.
-    double constant = 0.0, shift = 0.0;
-    std::vector<double> centre(d, 0.0);  // the minimum without a box
-    for (std::size_t j = 0; j < rules_.size(); ++j) constant += mu_[j] * own_excess_[j];
-    for (std::int32_t f = 0; f < d && !rules_.empty(); ++f) {
-        for (std::int32_t g = 0; g < d; ++g) centre[f] -= 0.5 * covariance_[f * d + g] * price_[g];
-        shift -= 0.5 * price_[f] * centre[f];
+    double constant = 0.0, constant_size = 0.0, shift = 0.0;
+    // The minimum without a box, and the sizes of what it and the shift are added up from: large
+    // prices cancel there, those of two rules each other, too, and what rounding leaves of them
+    // must not make the reach too short, nor the bound too high.
+    std::vector<double> centre(d, 0.0), centre_size(d, 0.0);
+    double shift_size = 0.0;
+    for (std::size_t j = 0; j < rules_.size(); ++j) {
+        constant += mu_[j] * own_excess_[j];
+        constant_size += std::abs(mu_[j] * own_excess_[j]);
     }
+    for (std::int32_t f = 0; f < d && !rules_.empty(); ++f) {
+        for (std::int32_t g = 0; g < d; ++g) {
+            const double part = 0.5 * covariance_[f * d + g] * price_[g];
+            centre[f] -= part;
+            centre_size[f] += 0.5 * std::abs(covariance_[f * d + g]) * price_size_[g];
+        }
+        shift -= 0.5 * price_[f] * centre[f];
+        shift_size += 0.5 * price_size_[f] * centre_size[f];
+    }
+    const double rounding = (d + rules_.size()) * kEpsilon;
     double bound = 0.0;
     for (int round = 0; round < kRounds; ++round) {
-        double value = 0.0, size = std::abs(constant);
+        double value = 0.0, size = constant_size;
         for (std::int32_t f = 0; f < d; ++f) {
             double half = 0.0, sum = 0.0;
             for (std::int32_t g = 0; g < d; ++g)
                 half += q[f * d + g] * u_[g], sum += std::abs(q[f * d + g] * u_[g]);
             value += u_[f] * (half + price_[f]);
-            size += std::abs(u_[f]) * (sum + std::abs(price_[f]));
+            size += std::abs(u_[f]) * (sum + price_size_[f]);
             slope_[f] = half + 0.5 * price_[f];
+            at_noise_[f] = (d + rules_.size() + 1) * kEpsilon * (sum + price_size_[f]);
         }
+        const double value_size = size;
         bound = value;
+        const double room =
+            std::max(value + shift, 0.0) + kCancelled * rounding * (size + shift_size);
         for (std::int32_t f = 0; f < d; ++f) {
-            if (is_still(f) || slope_[f] == 0.0) continue;
+            if (is_still(f)) continue;
             // The best point costs at most `value`, so it lies this close in every feature,
             // wherever the box ends.
-            const double reach =
-                std::sqrt(std::max(value + shift, 0.0) * covariance_[f * d + f]) * kReach;
-            const double end = std::clamp((slope_[f] > 0.0 ? y_low_[f] : y_high_[f]) - start_[f],
-                                          centre[f] - reach, centre[f] + reach);
-            bound += std::min(2.0 * slope_[f] * (end - u_[f]), 0.0);
-            size += std::abs(slope_[f]) * (std::abs(end) + std::abs(u_[f]));
+            const double reach = std::sqrt(room * covariance_[f * d + f]) * kReach +
+                                 kCancelled * rounding * centre_size[f];
+            const double term = least_term(f, centre[f] - reach, centre[f] + reach);
+            bound += term;
+            size += std::abs(term);
         }
         const bool is_solved =
             std::isfinite(bound) && value - bound <= kConverged * std::abs(value);
         // size adds up the absolute values of all terms: d rounding errors of it cover every sum
         // above.
-        bound += constant - d * std::numeric_limits<double>::epsilon() * size;
-        if (is_solved) break;
+        bound += constant - rounding * size;
+        if (is_solved || round + 1 == kRounds) {
+            const double wide = std::max(std::max(value, limit_ - constant) + shift, 0.0) +
+                                kCancelled * rounding * (value_size + shift_size);
+            for (double& one : centre_size) one *= kCancelled * rounding;
+            keep_linear(value + constant, value_size, wide, centre, centre_size);
+            break;
+        }
         descend();
         newton();
     }
     return std::isfinite(bound) ? bound : 0.0;
+}
+
+// What feature f gives the linearisation at least, at the ends of the box or of where points can
+// lie; the slope's own rounding counts against it.
+double CoupledCost::least_term(std::int32_t f, double from, double to) const {
+    double least = 0.0;
+    for (const double side : {y_low_[f], y_high_[f]}) {
+        const double step = std::clamp(side - start_[f], from, to) - u_[f];
+        least = std::min(least, 2.0 * (slope_[f] * step - at_noise_[f] * std::abs(step)));
+    }
+    return least;
+}
+
+// For every point v of the box, with u and slope as they are now,
+//     v' Q v + p v = value + sum over g of 2 slope_g (v_g - u_g) + (v - u)' Q (v - u)
+//                 >= value + sum over g of 2 slope_g (v_g - u_g) + (v_f - u_f)^2 / covariance_ff
+// for any one f. Each g takes its least: at the box's end, or as far as a point can lie that is
+// cheaper than the limit. Less what rounding may have added, that of the slopes included.
+// Such a point has (v - centre)' Q (v - centre) <= room, and `slack` is the centre's own rounding.
+void CoupledCost::keep_linear(double value, double size, double room,
+                              const std::vector<double>& centre, const std::vector<double>& slack) {
+    const std::int32_t d = static_cast<std::int32_t>(y_.size());
+    at_u_ = u_;
+    at_slope_ = slope_;
+    double sum = value;
+    for (std::int32_t f = 0; f < d; ++f) {
+        at_term_[f] = 0.0;
+        if (is_still(f)) continue;
+        const double reach = std::sqrt(room * covariance_[f * d + f]) * kReach + slack[f];
+        at_term_[f] = least_term(f, centre[f] - reach, centre[f] + reach);
+        sum += at_term_[f];
+        size += std::abs(at_term_[f]);
+    }
+    linear_bound_[0] = sum - (d + 8) * kEpsilon * size;
+}
+
+double CoupledCost::linear_with(std::int32_t f, std::int32_t code) const {
+    if (!std::isfinite(linear_bound_[0])) return 0.0;
+    const std::int32_t i = choices_->at(f, code);
+    const double inverse = 1.0 / (covariance_[f * codes.size() + f] * kReach);
+    const double best = at_u_[f] - at_slope_[f] / inverse;
+    // An empty cell has its ends crossed, and no point to speak of.
+    const double v = std::max(std::min(best, cell_high_[i] - start_[f]), cell_low_[i] - start_[f]);
+    const double step = v - at_u_[f], line = 2.0 * at_slope_[f] * step,
+                 curve = step * step * inverse;
+    const double size = std::abs(linear_bound_[0]) + std::abs(at_term_[f]) + std::abs(line) + curve;
+    const double bound = (linear_bound_[0] - at_term_[f]) + line + curve -
+                         2.0 * at_noise_[f] * std::abs(step) - 16.0 * kEpsilon * size;
+    return std::min(bound, limit_);
 }
 
 // slope_ is half the gradient, Q u + p / 2, so that the minimum along f is at u_f - slope_f / Q_ff.
@@ -350,6 +492,7 @@ void CoupledCost::solve_cosine() {
                          : excess > kCosineSlack ? kInfinity
                                                  : kCosineSlack;
     cost = std::max(0.0, 1.0 - std::min(1.0, t + slack));
+    cost = std::max(cost, fan_.bound());
 }
 
 // First the point as it was solved, made to obey the rules; then on the grain, and mended once more
@@ -385,20 +528,29 @@ void CoupledCost::place() {
     reached = std::max(cost, to_cost(distance_.value(start_.data(), measured_.data())));
 }
 
-// Cosine has no budget by features: the others can follow along the ray, so that one value alone
-// says little.
+// A feature alone says what it does within a slice (fan.hpp), or as far as its variance goes.
 double CoupledCost::with(std::int32_t f, std::int32_t code) const {
-    if (is_cosine()) return cost;
+    if (is_still(f)) return cost;
+    if (is_cosine()) return std::max(cost, fan_.with(f, code));
     const double delta = choices_->delta[choices_->at(f, code)];
-    return std::max(cost, delta * delta / (covariance_[f * codes.size() + f] * kReach));
+    return std::max(
+        {cost, delta * delta / (covariance_[f * codes.size() + f] * kReach), linear_with(f, code)});
+}
+
+// As if only this feature moved away from the closest point, at its length along the row.
+double CoupledCost::guess(std::int32_t f, std::int32_t code) const {
+    return is_cosine() && !is_still(f) ? std::max(cost, fan_.guess(f, code, y_[f], cost))
+                                       : with(f, code);
 }
 
 void CoupledCost::save_all(std::vector<double>& stack) const {
-    save_whole(stack, {&y_, &point_, &relaxed_});
+    save_whole(stack, {&y_, &point_, &relaxed_, &at_u_, &at_slope_, &at_noise_, &at_term_,
+                       &linear_bound_});
 }
 
 void CoupledCost::restore_all(std::vector<double>& stack) {
-    restore_whole(stack, {&y_, &point_, &relaxed_});
+    restore_whole(stack, {&y_, &point_, &relaxed_, &at_u_, &at_slope_, &at_noise_, &at_term_,
+                          &linear_bound_});
 }
 
 }  // namespace treefocus

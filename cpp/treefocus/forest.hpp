@@ -21,7 +21,7 @@ constexpr std::int32_t kBySet = INT32_MIN;  // code_split of a node that splits 
 // A place for what a kernel derives from a forest and wants to keep; the kernel knows what it is.
 struct Cache {
     std::mutex mutex;
-    std::shared_ptr<const void> exact, grids;
+    std::shared_ptr<const void> exact;
 };
 
 struct Forest {

@@ -5,22 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace treefocus {
-
-// Ties go by number, so that the same forest is searched in the same order everywhere.
-void ScoreTest::sort(const Forest& forest) {
-    order.resize(weight.size());
-    std::iota(order.begin(), order.end(), 0);
-    for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
-        const std::int32_t root = forest.tree_start[tree];
-        std::sort(order.begin() + forest.first_leaf[root], order.begin() + forest.end_leaf[root],
-                  [&](std::int32_t a, std::int32_t b) {
-                      return weight[a] != weight[b] ? weight[a] > weight[b] : a < b;
-                  });
-    }
-}
 
 // sum over outputs of weight * score >= at_least, for scores as the model shows them, less a
 // tolerance.
@@ -38,7 +24,6 @@ ScoreTest Goals::linear(const Forest& forest, const std::vector<double>& output_
             test.weight[leaf] +=
                 output_weight[k] * forest.leaf_value[static_cast<std::size_t>(leaf) * outputs + k];
     }
-    test.sort(forest);
     return test;
 }
 

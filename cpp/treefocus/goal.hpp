@@ -9,13 +9,10 @@
 
 namespace treefocus {
 
-// Leaf weights whose sum over the trees must reach `need`; each tree's leaves are sorted from the
-// largest weight down.
+// Leaf weights whose sum over the trees must reach `need`.
 struct ScoreTest {
-    std::vector<double> weight;       // (n_leaves,)
-    std::vector<std::int32_t> order;  // (n_leaves,) tree after tree
+    std::vector<double> weight;  // (n_leaves,)
     double need = 0.0;
-    void sort(const Forest& forest);
 };
 
 // One way to be an answer: reach class `to`. The first test is against the class to leave.

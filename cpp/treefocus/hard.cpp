@@ -1,6 +1,6 @@
-// The model itself, at once for many rows (hard_scores) and step by step for one (Walker). A tree
-// ensemble sees cells, not values: a value becomes the code of its cell once, and every comparison
-// after that is one of integers.
+// The model itself, at once for many rows (hard_scores, predict) and step by step for one (Walker).
+// A tree ensemble sees cells, not values: a value becomes the code of its cell once, and every
+// comparison after that is one of integers.
 #include <algorithm>
 #include <cstdlib>
 
@@ -8,21 +8,45 @@
 
 namespace treefocus {
 
-void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores,
-                 int n_threads, Control& control) {
-    const std::int32_t d = forest.n_features, k = forest.n_outputs;
+namespace {
+
+// use(i, scores) hears, in some thread, of the scores of every row.
+template <class Use>
+void for_each_scores(const Forest& forest, const double* rows, std::int64_t n, int n_threads,
+                     Control& control, const Use& use) {
+    const std::int32_t d = forest.n_features;
     parallel_for(
         n, 256, n_threads, control,
         [&](std::int64_t begin, std::int64_t end) {
             std::vector<std::int32_t> codes(d), leaves(forest.n_trees());
+            std::vector<double> scores(forest.n_outputs);
             for (std::int64_t i = begin; i < end; ++i) {
                 for (std::int32_t f = 0; f < d; ++f) codes[f] = forest.code(f, rows[i * d + f]);
                 for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
                     leaves[tree] = forest.leaf_below(forest.tree_start[tree], codes.data());
-                forest.scores_of_leaves(leaves.data(), scores + i * k);
+                forest.scores_of_leaves(leaves.data(), scores.data());
+                use(i, scores);
             }
         },
         true);
+}
+
+}  // namespace
+
+void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores,
+                 int n_threads, Control& control) {
+    for_each_scores(forest, rows, n, n_threads, control,
+                    [&](std::int64_t i, const std::vector<double>& own) {
+                        std::copy(own.begin(), own.end(), scores + i * forest.n_outputs);
+                    });
+}
+
+void predict(const Forest& forest, const double* rows, std::int64_t n, std::int32_t* predicted,
+             int n_threads, Control& control) {
+    for_each_scores(forest, rows, n, n_threads, control,
+                    [&](std::int64_t i, const std::vector<double>& scores) {
+                        predicted[i] = forest.decide(scores.data());
+                    });
 }
 
 // A walker remembers the leaf of every tree. When a feature crosses a threshold, only the nodes

@@ -15,6 +15,10 @@ namespace treefocus {
 void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores,
                  int n_threads, Control& control);
 
+// predicted[i] = the class that comes out of those scores; rows (n, d), predicted (n).
+void predict(const Forest& forest, const double* rows, std::int64_t n, std::int32_t* predicted,
+             int n_threads, Control& control);
+
 // What the model says of one point, kept up to date while the point moves feature by feature.
 class Walker {
 public:
@@ -124,14 +128,21 @@ struct Descent {
 
 struct Rules;
 
-// Which values a column can hold: any float64, float32 values, integers, or a sorted list.
-enum class Kind : std::int8_t { any = 0, float32 = 1, integer = 2, listed = 3 };
+// Which values a column can hold: any float64, float32 values, integers, a sorted list, or the
+// numbers (begin + k * step) / divisor, which schema/steps.py has in Python.
+enum class Kind : std::int8_t { any = 0, float32 = 1, integer = 2, listed = 3, stepped = 4 };
 struct Grain {
     Kind kind;
+    // The list; of steps begin, step, divisor, and 1 where they are float32 values.
     const double *first = nullptr, *last = nullptr;
     double up(double v) const;  // the next value not below, infinity if there is none
     double down(double v) const;
     double nearest(double v) const;
+    bool is_fine() const { return kind == Kind::any || kind == Kind::float32; }
+
+private:
+    double multiple(double k) const;
+    double step_down(double v) const;
 };
 
 // A batch of questions: rows (n, d), low and high (n, d) the box the answer must stay in, offset
@@ -147,16 +158,16 @@ struct Batch {
     // n_set_cells): the value that stands for the cell, and how far from the row it is, infinity
     // where it is not allowed.
     const double *set_value = nullptr, *set_delta = nullptr;
-    // The values of listed columns: list_start (d + 1,) into list_value; is_strict (d,) the row's
-    // own value counts only if it is listed.
+    // The values of listed columns, and what steps are counted by: list_start (d + 1,) into
+    // list_value; is_strict (d,) the row's own value counts only if it is listed.
     const std::int32_t* list_start = nullptr;
     const double* list_value = nullptr;
     const std::uint8_t* is_strict = nullptr;
     const Rules* rules = nullptr;  // or none
     Kind kind_of(std::int32_t f) const { return static_cast<Kind>(grain[f]); }
     Grain grain_of(std::int32_t f) const {
-        if (kind_of(f) != Kind::listed) return {kind_of(f)};
-        return {Kind::listed, list_value + list_start[f], list_value + list_start[f + 1]};
+        if (kind_of(f) != Kind::listed && kind_of(f) != Kind::stepped) return {kind_of(f)};
+        return {kind_of(f), list_value + list_start[f], list_value + list_start[f + 1]};
     }
 };
 
@@ -179,7 +190,7 @@ void nearest(const Batch& batch, std::int32_t d, const std::int8_t* kind, const 
 inline double snap(double value, const Grain& grain) {
     if (grain.kind == Kind::integer) return std::nearbyint(value);
     if (grain.kind == Kind::float32) return static_cast<double>(static_cast<float>(value));
-    return grain.kind == Kind::listed ? grain.nearest(value) : value;
+    return grain.kind == Kind::any ? value : grain.nearest(value);
 }
 
 }  // namespace treefocus

@@ -6,8 +6,10 @@
 // is a lower bound. One rule: raise its price until the features' own choices obey; the closest
 // point is a mixture of the choices just before and just after, and as cheap as the bound. Several:
 // their prices take turns, and the point is whatever then obeys all of them, a little dearer than
-// the bound or not found at all; the search splits the box further. Costs that are no sum over
-// features keep the bound that they have without the rules.
+// the bound or not found at all; the search splits the box further. A fee for moving has a gap
+// between the two: the box is then split into "stays" and "moves", where the fee is certain
+// (round_cut). A maximum grows until its box has a point that obeys (widen). Other costs that are
+// no sum over features keep the bound that they have without the rules.
 #include <algorithm>
 #include <cmath>
 
@@ -24,11 +26,19 @@ void LinearCost::load(const Choices& choices, const Batch& batch, std::int64_t r
     base_.load(choices, batch, row);
     delta_.assign(codes.size(), 0.0);
     dearness_.assign(codes.size(), 0.0);
+    is_paid_.assign(codes.size(), 0);
     for (std::size_t f = 0; f < codes.size(); ++f)
         dearness_[f] =
             (norms_.l1[f] + norms_.l2[f] + norms_.linf[f] + norms_.l0[f]) / batch.scale[f];
     for (const Rules::Linear* rule : rules_)
         for (const std::int32_t f : rule->features) is_free_[f] = 1;
+    shown_prices_.assign(batch.rules->linear.size(), 0.0);
+}
+
+void LinearCost::show_prices(const std::vector<double>& prices) {
+    std::fill(shown_prices_.begin(), shown_prices_.end(), 0.0);
+    for (std::size_t j = 0; j < prices.size(); ++j)
+        shown_prices_[rules_[j] - batch_->rules->linear.data()] = prices[j];
 }
 
 // A closest point that obeys anyway is the closest that obeys: then rules cost nothing.
@@ -38,6 +48,7 @@ bool LinearCost::settle(const Box& box) {
     cost = reached = base_.cost;
     base_.point(point_.data());
     relaxed_ = point_;
+    show_prices({});
     if (std::all_of(rules_.begin(), rules_.end(),
                     [&](const auto* rule) { return rule->holds(point_.data()); }))
         return true;
@@ -46,13 +57,21 @@ bool LinearCost::settle(const Box& box) {
     if (!std::all_of(rules_.begin(), rules_.end(),
                      [&](const auto* rule) { return is_possible(*rule); }))
         return false;
+    fees_ = 0.0;
+    for (std::size_t f = 0; f < codes.size(); ++f) {
+        is_paid_[f] = !box.moves.empty() && box.moves[f];
+        if (is_paid_[f] && base_.delta(static_cast<std::int32_t>(f)) == 0.0) fees_ += norms_.l0[f];
+    }
+    cost = reached = base_.cost + fees_;
     if (!solve()) return false;
     place();
     return true;
 }
 
+// Where the feature is known to move, the fee is paid wherever it goes.
 double LinearCost::cost_at(std::int32_t f, double value) const {
-    return norms_.step(f, std::abs(value - x_[f]) / batch_->scale[f]);
+    const double delta = std::abs(value - x_[f]) / batch_->scale[f];
+    return is_paid_[f] && delta == 0.0 && !norms_.has_l2 ? norms_.l0[f] : norms_.step(f, delta);
 }
 
 // The best value of a feature when a unit of it costs `price` more.
@@ -112,20 +131,32 @@ bool LinearCost::solve() {
     // One rule needs no linear program: is_possible has asked already whether it can be obeyed.
     const Verdict verdict =
         rules_.size() > 1 ? meet_rules(dearness_, together, prices) : Verdict::open;
-    if (verdict == Verdict::impossible) return false;
+    if (verdict == Verdict::impossible) {
+        show_prices(prices);
+        return false;
+    }
     // No bound from prices: the features' terms do not add up. The point is mended, the bound is
     // the box's.
     if (!norms_.is_additive()) {
+        if (norms_.has_linf && !norms_.has_l1l0 && !norms_.has_l2) widen();
         repair(dearness_, false);
         if (verdict == Verdict::solved && !obeys(point_)) take(together);
         return true;
     }
     double others = 0.0;  // what features outside the rules cost
     for (std::size_t f = 0; f < codes.size(); ++f)
-        if (!is_free_[f]) others += base_.term(static_cast<std::int32_t>(f));
+        if (!is_free_[f]) {
+            others += base_.term(static_cast<std::int32_t>(f));
+            if (is_paid_[f] && base_.delta(static_cast<std::int32_t>(f)) == 0.0)
+                others += norms_.l0[f];
+        }
     mu_.assign(rules_.size(), 0.0);
     std::vector<double> before = point_, after = point_;
     double best = 0.0;
+    // A bound that is better than all before is remembered with its prices.
+    const auto keep = [&](double bound) {
+        if (bound > best) best = bound, show_prices(mu_);
+    };
     constexpr int kRounds = 100;
     // Without squares the program's prices are taken below, so that one round is enough; squares
     // take as many as their prices need.
@@ -133,16 +164,15 @@ bool LinearCost::solve() {
         rules_.size() == 1 || (verdict == Verdict::solved && !norms_.has_l2) ? 1 : kRounds;
     for (int round = 0; round < rounds; ++round) {
         const double least = best * (1.0 + kProgress);
-        for (std::size_t j = 0; j < rules_.size(); ++j)
-            best = std::max(best, others + raise(j, before, after));
+        for (std::size_t j = 0; j < rules_.size(); ++j) keep(others + raise(j, before, after));
         if (round > 0 && best <= least) break;
     }
     if (verdict == Verdict::solved && !norms_.has_l2) {
         // The program's prices are as good as any for a bound: priced() holds whatever they are.
         mu_ = prices;
-        best = std::max(best, others + priced(after));
+        keep(others + priced(after));
     }
-    cost = std::max(base_.cost, best);
+    cost = std::max(cost, best);
     if (verdict == Verdict::solved && !norms_.has_l2) {
         take(together);
         return true;
@@ -207,6 +237,77 @@ double LinearCost::raise(std::size_t j, std::vector<double>& before, std::vector
     return best;
 }
 
+// The largest of linf_f |v_f - x_f| / scale_f. Within a radius every feature has a range of its
+// own, and a sum is least where each is at the end that suits it: a radius at which that least sum
+// is above the bound, by more than its rounding, is below every point that obeys. The least sum
+// falls as the radius grows, so the radius is found by bisection, from both sides; the point goes
+// as far from the closest one towards those ends as the sum asks.
+void LinearCost::widen() {
+    constexpr int kSteps = 200;
+    constexpr double kInward = 1.0 - 16.0 * std::numeric_limits<double>::epsilon();
+    std::vector<double> ends = point_;
+    double size = 0.0;
+    const auto least = [&](std::size_t j, double radius) {
+        const Rules::Linear& rule = *rules_[j];
+        size = std::abs(rule.bound);
+        for (std::size_t i = 0; i < rule.features.size(); ++i) {
+            const std::int32_t f = rule.features[i];
+            const double reach =
+                norms_.linf[f] > 0.0 ? radius * (batch_->scale[f] / norms_.linf[f]) : kInfinity;
+            ends[f] = std::clamp(rule.coefficient[i] > 0.0 ? x_[f] - reach : x_[f] + reach, low_[f],
+                                 high_[f]);
+            size += std::abs(rule.coefficient[i]) * (std::abs(x_[f]) + std::abs(ends[f]));
+        }
+        return excess(rule, ends);
+    };
+    const auto is_out = [&](std::size_t j, double radius) {
+        const double sum = least(j, radius);
+        return sum > 4.0 * Rules::Linear::slack(size);
+    };
+    for (std::size_t j = 0; j < rules_.size(); ++j) {
+        double out = base_.cost, in = std::max(base_.cost, kTiny);
+        for (int i = 0; i < kSteps && least(j, in) > 0.0; ++i)
+            in = i == 0 ? std::max(in, 1e-9) : in * 2.0;
+        if (!(least(j, in) <= 0.0)) continue;
+        double high = in;
+        for (int i = 0; i < kSteps; ++i) {
+            const double middle = 0.5 * (out + high);
+            if (middle == out || middle == high) break;
+            (is_out(j, middle) ? out : high) = middle;
+        }
+        if (out > base_.cost) cost = std::max(cost, out * kInward);
+        double low = out;
+        for (int i = 0; i < kSteps; ++i) {
+            const double middle = 0.5 * (low + in);
+            if (middle == low || middle == in) break;
+            (least(j, middle) > 0.0 ? low : in) = middle;
+        }
+        const double over = excess(*rules_[j], point_), under = least(j, in);
+        if (!(over > 0.0) || !std::isfinite(under) || !(over > under)) continue;
+        const double share = std::min(over / (over - under), 1.0);
+        for (const std::int32_t f : rules_[j]->features)
+            point_[f] = std::clamp(point_[f] + share * (ends[f] - point_[f]), low_[f], high_[f]);
+    }
+}
+
+// A fee is what keeps the point from being as cheap as the bound: of the features that have moved
+// and could stay, the one that moves farthest is split into "stays" and "moves".
+std::optional<Cut> LinearCost::round_cut(const Box& box, bool anywhere) const {
+    if (const auto cut = RoundedCost::round_cut(box, anywhere)) return cut;
+    if (is_tight() || box.moves.empty()) return std::nullopt;
+    std::optional<Cut> best;
+    double most = 0.0;
+    for (std::int32_t f = 0; f < static_cast<std::int32_t>(codes.size()); ++f) {
+        if (!is_free_[f] || !(norms_.l0[f] > 0.0) || box.moves[f] || !choices_->can_stay(f, box))
+            continue;
+        const double moved = std::abs(point_[f] - x_[f]) / batch_->scale[f];
+        if (!(moved > most)) continue;
+        most = moved;
+        best = Cut{f, codes[f], true, By::stay};
+    }
+    return best;
+}
+
 bool LinearCost::obeys(const std::vector<double>& values) const {
     return std::all_of(rules_.begin(), rules_.end(),
                        [&](const auto* rule) { return excess(*rule, values) <= 0.0; });
@@ -243,11 +344,11 @@ void LinearCost::place() {
 
 void LinearCost::save_all(std::vector<double>& stack) const {
     base_.save_all(stack);
-    save_whole(stack, {&point_, &relaxed_});
+    save_whole(stack, {&point_, &relaxed_, &shown_prices_});
 }
 
 void LinearCost::restore_all(std::vector<double>& stack) {
-    restore_whole(stack, {&point_, &relaxed_});
+    restore_whole(stack, {&point_, &relaxed_, &shown_prices_});
     base_.restore_all(stack);
 }
 

@@ -21,6 +21,7 @@ enum class By : std::uint8_t {
     rule,     // far: the categories of the rules' set that are in (code 1), or not (0)
     value,    // far: numbers from `value` up, or down
     stay,     // far: the row's own value; near: any other
+    slice,    // far: lengths along the row from `value` up, or down (fan.hpp); of no feature
 };
 struct Cut {
     std::int32_t feature = -1;

@@ -19,6 +19,7 @@
 #include "treefocus/exact.hpp"
 #include "treefocus/plane.hpp"
 #include "treefocus/rules.hpp"
+#include "treefocus/work.hpp"
 
 namespace treefocus {
 
@@ -27,13 +28,13 @@ namespace {
 class Polisher {
 public:
     Polisher(const Forest& forest, const ExactShared& shared, const Norms& norms, Choices& choices,
-             const Rules* rules, Control& control)
+             const Rules* rules, const Limits& limits, Control& control)
         : forest_(forest),
           shared_(shared),
           boxes_(shared.boxes),
           norms_(norms),
           choices_(choices),
-          control_(control),
+          work_(limits, control, 0, 0),
           walker_(forest),
           plane_(forest, shared.boxes),
           delta_(forest.n_features) {
@@ -63,10 +64,12 @@ public:
         do {
             project();
             while (single()) project();
-        } while (with_trades && !control_.stop && trade());
+        } while (with_trades && !work_.is_late() && trade());
         write(point);
         return true;
     }
+
+    std::int64_t steps() const { return work_.steps; }
 
 private:
     std::int32_t code_of(std::int32_t f) const { return walker_.codes()[f]; }
@@ -191,6 +194,7 @@ private:
             bool is_better = false;
             for (const std::int32_t code : closer(f)) {
                 go(f, code);
+                work_.steps += kTry;
                 is_better = is_answer() && is_cheaper(cost_);
                 if (is_better) break;
             }
@@ -205,6 +209,7 @@ private:
         const std::int32_t d = forest_.n_features;
         for (std::int32_t i = 0; i < d; ++i, first_ = (first_ + 1) % d) {
             if (!has_moved(first_)) continue;
+            if (work_.is_late()) return false;
             for (std::int32_t g = 0; g < d; ++g)
                 if (is_partner(first_, g) && trade(first_, g)) return true;
         }
@@ -227,7 +232,11 @@ private:
             const Reach of_f = reach(f, g), of_g = reach(g, f);
             plane_.place(f, of_f.low, of_f.high, g, of_g.low, of_g.high, walker_.codes(),
                          walker_.leaves());
-            if (plane_.n_cells() <= kLargestPlane) return trade_plane(f, g);
+            if (plane_.n_cells() <= kLargestPlane) {
+                work_.steps += kPlaneCell * static_cast<std::int64_t>(plane_.n_cells()) +
+                               kPlaneTree * forest_.n_trees();
+                return trade_plane(f, g);
+            }
         }
         return trade_cells(f, g) || (has_moved(g) && trade_cells(g, f));
     }
@@ -364,13 +373,15 @@ private:
     // A step has to gain this much, relatively: less may be rounding.
     static constexpr double kCheaper = 1e-12;
     static constexpr std::size_t kLargestPlane = 1 << 20;  // pairs of runs
+    // Of work, about: a pair of a plane, a tree that is shrunk to one, a cell that is tried.
+    static constexpr std::int64_t kPlaneCell = 4, kPlaneTree = 100, kTry = 300;
 
     const Forest& forest_;
     const ExactShared& shared_;
     const LeafBoxes& boxes_;
     const Norms& norms_;
     Choices& choices_;
-    Control& control_;
+    Work work_;
     Walker walker_;
     Plane plane_;
     std::vector<Goal> goals_;
@@ -388,9 +399,9 @@ private:
 }  // namespace
 
 void polish(const Forest& forest, const double* cell_low, const double* cell_high,
-            const Norms& norms, double bytes, const Batch& batch, bool with_trades, double* points,
-            int n_threads, Control& control) {
-    const Plan plan(forest, Limits{kInfinity, 0, bytes}, n_threads);
+            const Norms& norms, const Limits& limits, const Batch& batch, bool with_trades,
+            double* points, std::int64_t* steps, int n_threads, Control& control) {
+    const Plan plan(forest, Limits{kInfinity, 0, 0, limits.bytes}, n_threads);
     if (!plan.can_search) return;  // the leaves' boxes alone would not fit
     const auto shared = ExactShared::of(forest);
     const std::int32_t d = forest.n_features;
@@ -401,8 +412,9 @@ void polish(const Forest& forest, const double* cell_low, const double* cell_hig
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         if (choices.is_empty) return;
-        Polisher(forest, *shared, norms, choices, batch.rules, control)
-            .run(batch.origin[row], batch.target[row], with_trades, points + row * d);
+        Polisher polisher(forest, *shared, norms, choices, batch.rules, limits, control);
+        polisher.run(batch.origin[row], batch.target[row], with_trades, points + row * d);
+        steps[row] += polisher.steps();
     });
 }
 

@@ -5,6 +5,7 @@
 #include "treefocus/position.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace treefocus {
 
@@ -23,33 +24,61 @@ Position::Position(const Forest& forest_, const ExactShared& shared_, const Choi
 
 // Values inside cells are only kept track of where something asks for less than a cell: rules, or a
 // cost that rounds.
-bool Position::start(const Goal& goal, double below) {
+void Position::start(const Goal& goal, double below, const Box& box) {
     limit = below;
+    cost.set_limit(below);
+    goal_ = &goal;
     to = goal.to;
-    trail.start(choices.all, rules || cost.is_rounding());
+    trail.start(box, rules || cost.is_rounding());
     pointers_.clear();
     cost_stack_.clear();
+    totals_.clear();
     n_costs_ = 0;
     running_.clear();
-    if (choices.is_empty || !cost.settle(trail.box())) return false;
-    walker.place_codes(cost.codes.data());
-    for (const ScoreTest* test : goal.tests) add(*test, test->need);
-    n_plain_ = running_.size();
-    return std::all_of(running_.begin(), running_.end(),
-                       [](const Running& one) { return one.total >= one.need; });
+    n_plain_ = 0;
+    failed_test_ = -1;
 }
 
-void Position::add(const ScoreTest& test, double need) {
-    // Pointers start at the best leaves of the present box. What lies before them comes back only
-    // with a larger box, and there the test does not stand.
-    running_.emplace_back(test, need, shared.boxes, choices, trail.box());
+bool Position::settle() {
+    if (choices.is_empty || !cost.settle(trail.box())) return false;
+    walker.place_codes(cost.codes.data());
+    return true;
+}
+
+// Pointers start at the best leaves of the present box. What lies before them comes back only with
+// a larger box, and there the tests do not stand.
+bool Position::test() {
+    crop_.fit(choices, shared.boxes, trail.box());
+    ranking_.resize(std::max(ranking_.size(), goal_->tests.size()));
+    running_.reserve(goal_->tests.size() + 1);
+    bool is_open = true;
+    for (std::size_t i = 0; i < goal_->tests.size(); ++i) {
+        const ScoreTest& test = *goal_->tests[i];
+        ranking_[i].take(test, crop_);
+        running_.emplace_back(ranking_[i], &test, test.need, crop_, trail.box());
+        if (!is_open || running_[i].total >= running_[i].need) continue;
+        is_open = false;
+        failed_test_ = static_cast<std::int32_t>(i);
+    }
+    n_plain_ = running_.size();
+    trail.forget_changed();
+    return is_open;
+}
+
+void Position::price(const Ranking& priced, double constant) {
+    running_.emplace_back(priced, nullptr, constant, crop_, trail.box());
+}
+
+std::int64_t Position::take_looks() {
+    std::int64_t sum = 0;
+    for (Running& one : running_) sum += std::exchange(one.n_looks, 0);
+    return sum;
 }
 
 // The notes need no copy, only their number; the totals are copied, one a test.
-Position::Mark Position::mark() const {
-    Mark m{trail.length(), pointers_.size(), n_costs_, {}};
-    m.totals.reserve(running_.size());
-    for (const Running& one : running_) m.totals.push_back(one.total);
+Position::Mark Position::mark() {
+    const Mark m{trail.length(), pointers_.size(), n_costs_, totals_.size()};
+    for (const Running& one : running_) totals_.push_back(one.total);
     return m;
 }
 
@@ -62,7 +91,8 @@ void Position::undo(const Mark& m) {
         running_[before.test].put_back(before.tree, before.position);
         pointers_.pop_back();
     }
-    for (std::size_t i = 0; i < running_.size(); ++i) running_[i].total = m.totals[i];
+    for (std::size_t i = 0; i < running_.size(); ++i) running_[i].total = totals_[m.totals + i];
+    totals_.resize(m.totals + running_.size());
     if (n_costs_ == m.costs) return;
     for (; n_costs_ > m.costs; --n_costs_) cost.restore_all(cost_stack_);
     sync();
@@ -103,27 +133,11 @@ bool Position::update_tests() {
             one.follow(f, trail.box(), [&](std::int32_t tree, std::int32_t position) {
                 pointers_.push_back({static_cast<std::int32_t>(i), tree, position});
             });
-        is_open = one.total >= (i < n_plain_ ? one.need : one.need - least());
+        is_open = one.total >= (i < n_plain_ ? one.need : one.need - cost.left(least()));
+        failed_test_ = is_open ? -1 : static_cast<std::int32_t>(i);
     }
     trail.forget_changed();
     return is_open;
-}
-
-// All steps noted while the inner test stands must be undone before unprice: they are noted by the
-// test's place in running_, which the two share.
-std::optional<Running> Position::price(const ScoreTest& priced, double constant) {
-    std::optional<Running> outer;
-    if (running_.size() > n_plain_) {
-        outer = std::move(running_.back());
-        running_.pop_back();
-    }
-    add(priced, constant);
-    return outer;
-}
-
-void Position::unprice(std::optional<Running>&& outer) {
-    running_.pop_back();
-    if (outer) running_.push_back(std::move(*outer));
 }
 
 // With one test there is nothing to compare; the priced one is left out, since its weights have the

@@ -17,16 +17,18 @@ public:
     Position(const Forest& forest, const ExactShared& shared, const Choices& choices, BoxCost& cost,
              const Rules* rules);
 
-    // Starts in the box of everything allowed, on the way to a goal and below a limit; false if
-    // nothing can meet it.
-    bool start(const Goal& goal, double limit);
+    // Starts in a box, on the way to a goal and below a limit. In three steps, between which the
+    // search narrows the box: the box; its closest point, false if it has none; and the tests, for
+    // what the box then leaves of the forest, false if one of them cannot be met.
+    void start(const Goal& goal, double limit, const Box& box);
+    bool settle();
+    bool test();
 
-    // A place to come back to.
+    // A place to come back to. Places are left in the opposite order of their marks.
     struct Mark {
-        std::size_t trail, pointers, costs;
-        std::vector<double> totals;
+        std::size_t trail, pointers, costs, totals;
     };
-    Mark mark() const;
+    Mark mark();
     void undo(const Mark& m);
 
     // Finds the closest point anew where the box has lost it; what was there before comes back with
@@ -41,15 +43,21 @@ public:
 
     // Lets the tests see what has changed; false if one can no longer be met.
     bool update_tests();
+    // The number of the test that could not be met, by the last call or at the start; -1 if none.
+    std::int32_t failed_test() const { return failed_test_; }
 
-    // One test with priced leaf weights at a time: that of an inner box takes the place of the
-    // outer one's, which is given back to be put in again.
-    std::optional<Running> price(const ScoreTest& priced, double constant);
-    void unprice(std::optional<Running>&& outer);
+    // One more test, with priced leaf weights of the crop: an answer cheaper than the limit has a
+    // sum of at least constant - limit. It stands until the next start.
+    void price(const Ranking& priced, double constant);
 
     // The test that the closest point misses by most.
     const Running& hardest() const;
-    const ScoreTest& first_test() const { return running_[0].test(); }
+    const Goal& goal() const { return *goal_; }
+    // The leaves that the box reached when the tests were made.
+    const Crop& crop() const { return crop_; }
+
+    // What was looked at since the last call, in about the time of one comparison each.
+    std::int64_t take_looks();
 
     // The closest point, as values in the user's units; whether it would do; whether it obeys.
     const std::vector<double>& point();
@@ -75,7 +83,6 @@ public:
 
 private:
     void sync();
-    void add(const ScoreTest& test, double need);
 
     // Bounds count as reached this close to the limit, relatively.
     static constexpr double kTolerance = 1e-10;
@@ -83,8 +90,13 @@ private:
     struct PointerBefore {
         std::int32_t test, tree, position;
     };
+    const Goal* goal_ = nullptr;
+    Crop crop_;
+    std::vector<Ranking> ranking_;  // of the goal's tests
     std::vector<Running> running_;  // the goal's tests, then the priced one if there is one
     std::size_t n_plain_ = 0;
+    std::int32_t failed_test_ = -1;
+    std::vector<double> totals_;  // of all tests, mark after mark
     // Where pointers stood before they moved, in order.
     std::vector<PointerBefore> pointers_;
     // What BoxCost::save and save_all have put away, the two mixed in the order of the calls.

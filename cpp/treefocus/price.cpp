@@ -4,10 +4,11 @@
 // per cell, r_m per interval of the tree (it cannot tell cells within one apart), and what follows
 // from the two is refreshed bottom up:
 //   share_     per interval, the least theta of its cells in the box;
-//   paid_      per leaf, the sum over the tree's axes of the least share that the leaf allows;
-//   total      the price's part, and per tree the least paid - lambda * weight of its open leaves.
+//   own_       per leaf and axis, the least share of the intervals that the leaf allows;
+//   value_     per leaf, the sum of those over the tree's axes, less what the leaf is worth;
+//   total      the prices' part, and per tree the least value of its leaves.
 // Taking the least at each level can only lower the bound, so that it holds for every point of the
-// box.
+// box. Sweeps update values by differences; before a bound is told they are added up anew.
 #include "treefocus/price.hpp"
 
 #include <algorithm>
@@ -16,183 +17,231 @@
 
 namespace treefocus {
 
+namespace {
+
 // The first price is looked for on this line, around the dearest cell for the largest leaf.
 constexpr double kLeastPrice = 1e-4, kMostPrice = 1e2;
-constexpr int kPriceSteps = 25;
+constexpr int kPriceSteps = 20, kFewSteps = 4;
 
-TreeGrids::TreeGrids(const Forest& forest, const LeafBoxes& boxes)
-    : axis_start{0}, span_start{0}, axes_of(forest.n_features) {
-    std::vector<std::int32_t> axis_of(forest.n_features, -1);
-    span.reserve(boxes.side.size());
-    span_start.reserve(boxes.start.size());
-    for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
-        for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1];
-             ++node)
-            if (const std::int32_t f = forest.feature[node];
-                // A number below the tree's first axis is left over from an earlier tree: f is new
-                // to this one.
-                f >= 0 && axis_of[f] < axis_start.back()) {
-                axis_of[f] = static_cast<std::int32_t>(axis.size());
-                add_axis(forest, tree, f);
-            }
-        const std::int32_t root = forest.tree_start[tree];
-        for (std::int32_t leaf = forest.first_leaf[root]; leaf < forest.end_leaf[root]; ++leaf) {
-            for (std::int32_t i = boxes.start[leaf]; i < boxes.start[leaf + 1]; ++i)
-                add_spans(forest, boxes, boxes.side[i], axis_of[boxes.side[i].feature]);
-            span_start.push_back(static_cast<std::int32_t>(span.size()));
-        }
-        axis_start.push_back(static_cast<std::int32_t>(axis.size()));
+}  // namespace
+
+double Price::State::bytes() const {
+    return 8.0 * lambda.size() + 12.0 * axis.size() + 8.0 * from.size() + 200.0;
+}
+
+template <class Visit>
+void Price::for_axis(std::int32_t slot, const Visit& visit) const {
+    const std::int32_t f = crop_->slot_feature[slot];
+    if (class_start_[slot] >= 0) {
+        std::int32_t i = class_start_[slot];
+        for_cells(choices_->forest, *box_, f, [&](std::int32_t c) { visit(c, class_of_[i++]); });
+        return;
+    }
+    for (std::int32_t j = axis_start_[slot]; j < axis_start_[slot + 1]; ++j) {
+        const std::int32_t end = j + 1 < axis_start_[slot + 1] ? from_[j + 1] - 1 : box_->high[f];
+        for (std::int32_t c = from_[j]; c <= end; ++c) visit(c, j);
     }
 }
 
-void TreeGrids::add_axis(const Forest& forest, std::int32_t tree, std::int32_t f) {
-    axes_of[f].push_back(static_cast<std::int32_t>(axis.size()));
-    tree_of_axis.push_back(tree);
-    const std::int32_t first = static_cast<std::int32_t>(interval_low.size());
-    if (forest.has_sets[f]) add_classes(forest, tree, f);
-    else add_ranges(forest, tree, f);
-    axis.push_back({f, first, static_cast<std::int32_t>(interval_low.size()) - first});
+// Entries by axis, then the intervals between the cuts that the axis' leaves make inside the box.
+void Price::cut_axes() {
+    const std::int32_t n_slots = crop_->n_slots();
+    entry_start_.assign(n_slots + 1, 0);
+    for (const std::int32_t slot : crop_->slot) ++entry_start_[slot + 1];
+    for (std::int32_t i = 0; i < n_slots; ++i) entry_start_[i + 1] += entry_start_[i];
+    entry_.resize(crop_->side.size());
+    cuts_.assign(entry_start_.begin(), entry_start_.end());
+    for (std::int32_t open = 0; open < crop_->n_open(); ++open)
+        for (std::int32_t i = crop_->start[open]; i < crop_->start[open + 1]; ++i)
+            entry_[cuts_[crop_->slot[i]]++] = {open, crop_->side[i].low, crop_->side[i].high};
+    axis_start_.assign(1, 0);
+    from_.clear();
+    class_of_.clear();
+    class_start_.assign(n_slots, -1);
+    for (std::int32_t slot = 0; slot < n_slots; ++slot) {
+        if (choices_->forest.has_sets[crop_->slot_feature[slot]]) cut_classes(slot);
+        else cut_ranges(slot);
+        axis_start_.push_back(static_cast<std::int32_t>(from_.size()));
+    }
+    const std::size_t n = from_.size();
+    outside_.assign(n, 0.0);
+    share_.assign(n, 0.0);
+    own_.assign(entry_.size(), 0.0);
+    axis_min_.assign(n_slots, 0.0);
+    n_looks_ += static_cast<std::int64_t>(4 * entry_.size() + n);
 }
 
-// Intervals between the tree's own thresholds, in order; together they cover the feature.
-void TreeGrids::add_ranges(const Forest& forest, std::int32_t tree, std::int32_t f) {
-    std::vector<std::int32_t> cuts;
-    for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
-        if (forest.feature[node] == f) cuts.push_back(forest.code_split[node]);
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    cuts.push_back(forest.n_codes(f) - 1);
-    std::int32_t from = 0;
-    for (std::int32_t cut : cuts) {
-        interval_low.push_back(from);
-        interval_high.push_back(cut);
-        from = cut + 1;
+// Ranges become runs of intervals; ends beyond the box are its ends.
+void Price::cut_ranges(std::int32_t slot) {
+    const std::int32_t f = crop_->slot_feature[slot], low = box_->low[f], high = box_->high[f];
+    cuts_.assign(1, low);
+    for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i) {
+        if (entry_[i].low > low) cuts_.push_back(entry_[i].low);
+        if (entry_[i].high < high) cuts_.push_back(entry_[i].high + 1);
     }
+    std::sort(cuts_.begin(), cuts_.end());
+    cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+    const std::int32_t first = static_cast<std::int32_t>(from_.size());
+    const auto interval_of = [&](std::int32_t code) {
+        return first +
+               static_cast<std::int32_t>(std::upper_bound(cuts_.begin(), cuts_.end(), code) -
+                                         cuts_.begin()) -
+               1;
+    };
+    for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i) {
+        entry_[i].low = interval_of(std::max(entry_[i].low, low));
+        entry_[i].high = interval_of(std::min(entry_[i].high, high));
+    }
+    from_.insert(from_.end(), cuts_.begin(), cuts_.end());
 }
 
 // Cells are alike to the tree if every one of its sets on the feature has both of them or neither.
-void TreeGrids::add_classes(const Forest& forest, std::int32_t tree, std::int32_t f) {
-    std::vector<std::int32_t> sets;
-    for (std::int32_t node = forest.tree_start[tree]; node < forest.tree_start[tree + 1]; ++node)
-        if (forest.feature[node] == f) sets.push_back(forest.set_of_node[node]);
-    std::map<std::vector<bool>, std::vector<std::int32_t>> classes;
-    for (std::int32_t code = 0; code < forest.n_codes(f); ++code) {
-        std::vector<bool> side;
-        for (std::int32_t set : sets) side.push_back(forest.set_has(set, code));
-        classes[side].push_back(code);
-    }
-    for (const auto& [side, cells] : classes) {
-        interval_low.push_back(static_cast<std::int32_t>(class_cell.size()));
-        class_cell.insert(class_cell.end(), cells.begin(), cells.end());
-        interval_high.push_back(static_cast<std::int32_t>(class_cell.size()) - 1);
-    }
+// A leaf's set is then all of a class or nothing of it; entries keep the set's number.
+void Price::cut_classes(std::int32_t slot) {
+    const std::int32_t f = crop_->slot_feature[slot];
+    class_start_[slot] = static_cast<std::int32_t>(class_of_.size());
+    std::map<std::vector<bool>, std::int32_t> classes;
+    for_cells(choices_->forest, *box_, f, [&](std::int32_t c) {
+        std::vector<bool> sides;
+        for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
+            sides.push_back(crop_->whole->set_has(entry_[i].low - kSet, c));
+        const auto [found, is_new] =
+            classes.try_emplace(sides, static_cast<std::int32_t>(from_.size()));
+        if (is_new) from_.push_back(c);
+        class_of_.push_back(found->second);
+    });
 }
 
-// A leaf's side as runs of intervals: one run of a range, as many as it takes of classes, whose
-// order means nothing.
-void TreeGrids::add_spans(const Forest& forest, const LeafBoxes& boxes, const Side& side,
-                          std::int32_t a) {
-    const std::int32_t first = axis[a].first_interval, n = axis[a].n_intervals;
-    // Intervals stand in order, and a leaf's range holds each whole or not at all.
-    if (!forest.has_sets[side.feature]) {
-        const auto low = interval_low.begin() + first, high = interval_high.begin() + first;
-        const auto from = std::lower_bound(low, low + n, side.low) - low,
-                   end = std::upper_bound(high, high + n, side.high) - high;
-        if (from < end)
-            span.push_back(
-                {a, static_cast<std::int32_t>(from), static_cast<std::int32_t>(end) - 1});
-        return;
-    }
-    const auto has = [&](std::int32_t j) {
-        return boxes.set_has(side.set(), class_cell[interval_low[first + j]]);
-    };
-    for (std::int32_t j = 0; j < n; ++j) {
-        if (!has(j)) continue;
-        std::int32_t end = j;
-        while (end + 1 < n && has(end + 1)) ++end;
-        span.push_back({a, j, end});
-        j = end;
-    }
-}
-
-Price::Price(const Forest& forest, const LeafBoxes& boxes, const TreeGrids& grids)
-    : forest_(forest),
-      boxes_(boxes),
-      grids_(grids),
-      share_(grids.interval_low.size()),
-      axis_min_(grids.axis.size()),
-      paid_(forest.n_leaves()),
-      is_open_(forest.n_leaves()) {}
-
-template <class Visit>
-void Price::for_interval(const TreeGrids::Axis& axis, std::int32_t j, const Visit& visit) const {
-    const std::int32_t f = axis.feature;
-    if (forest_.has_sets[f]) {
-        for (std::int32_t i = grids_.interval_low[j]; i <= grids_.interval_high[j]; ++i)
-            if (box_->has(forest_, f, grids_.class_cell[i])) visit(grids_.class_cell[i]);
-        return;
-    }
-    const std::int32_t from = std::max(grids_.interval_low[j], box_->low[f]);
-    const std::int32_t to = std::min(grids_.interval_high[j], box_->high[f]);
-    for (std::int32_t c = from; c <= to; ++c) visit(c);
-}
-
-// share_ and axis_min_ of one axis, from mean_ and outside_.
-void Price::refresh_axis(std::int32_t a) {
-    const auto& axis = grids_.axis[a];
-    axis_min_[a] = 0.0;
-    if (!state_->is_active[a]) {
-        std::fill_n(share_.begin() + axis.first_interval, axis.n_intervals, 0.0);
-        return;
-    }
-    const double* mean = state_->mean.data() + choices_->at(axis.feature, 0);
-    double smallest = kInfinity;
-    for (std::int32_t j = axis.first_interval; j < axis.first_interval + axis.n_intervals; ++j) {
-        double best = kInfinity;
-        for_interval(axis, j, [&](std::int32_t c) { best = std::min(best, mean[c]); });
-        share_[j] = best - state_->outside[j];
-        if (best < kInfinity) smallest = std::min(smallest, share_[j]);
-    }
-    // What a leaf pays that says nothing about the feature: it may be anywhere in the box.
-    axis_min_[a] = smallest;
-}
-
-// paid_ of a tree's leaves: every axis pays its least share, a leaf's own axes what its intervals
-// allow.
-void Price::refresh_tree(std::int32_t tree) {
-    // Summed over all axes of the tree first; then a leaf only corrects those on its path.
-    double everywhere = 0.0;
-    for (std::int32_t a = grids_.axis_start[tree]; a < grids_.axis_start[tree + 1]; ++a)
-        everywhere += axis_min_[a];
-    const std::int32_t root = forest_.tree_start[tree];
-    for (std::int32_t leaf = forest_.first_leaf[root]; leaf < forest_.end_leaf[root]; ++leaf) {
-        if (!is_open_[leaf]) continue;
-        double sum = everywhere;
-        for (std::int32_t i = grids_.span_start[leaf]; i < grids_.span_start[leaf + 1];) {
-            const std::int32_t a = grids_.span[i].axis;
-            const double* share = share_.data() + grids_.axis[a].first_interval;
-            double best = kInfinity;
-            for (; i < grids_.span_start[leaf + 1] && grids_.span[i].axis == a; ++i)
-                for (std::int32_t j = grids_.span[i].low; j <= grids_.span[i].high; ++j)
-                    best = std::min(best, share[j]);
-            if (state_->is_active[a]) sum += best - axis_min_[a];
+// Both lists stand by feature and tree. An interval takes what was said of its first cell.
+void Price::recall(const State& around) {
+    std::size_t at = 0;
+    for (std::int32_t slot = 0; slot < crop_->n_slots(); ++slot) {
+        const std::int32_t f = crop_->slot_feature[slot], tree = crop_->slot_tree[slot];
+        const auto is_before = [&](const State::Axis& axis) {
+            return axis.feature != f ? axis.feature < f : axis.tree < tree;
+        };
+        while (at < around.axis.size() && is_before(around.axis[at])) ++at;
+        if (at == around.axis.size()) break;
+        if (around.axis[at].feature != f || around.axis[at].tree != tree) continue;
+        const auto begin = around.from.begin() + around.axis[at].first,
+                   end = at + 1 < around.axis.size()
+                             ? around.from.begin() + around.axis[at + 1].first
+                             : around.from.end();
+        for (std::int32_t j = axis_start_[slot]; j < axis_start_[slot + 1]; ++j) {
+            const auto behind = std::upper_bound(begin, end, from_[j]);
+            if (behind != begin) outside_[j] = around.outside[behind - 1 - around.from.begin()];
         }
-        paid_[leaf] = sum;
     }
 }
 
-// The bound for a price, shares as they are.
-// A minimum of linear functions for every tree, so concave in lambda.
-double Price::total(double lambda) const {
-    double sum = lambda * test_->need + free_cost_;
-    for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
-        const std::int32_t root = forest_.tree_start[tree];
+Price::State Price::state() const {
+    State state;
+    state.lambda = lambda_;
+    for (std::int32_t slot = 0; slot < crop_->n_slots(); ++slot)
+        state.axis.push_back(
+            {crop_->slot_feature[slot], crop_->slot_tree[slot], axis_start_[slot]});
+    state.from = from_;
+    state.outside.assign(outside_.begin(), outside_.end());
+    // Classes of cells come in the order of their first cells, as ranges do.
+    return state;
+}
+
+double Price::own_share(const Entry& entry, std::int32_t slot) const {
+    double best = kInfinity;
+    if (entry.low >= kSet) {
+        for (std::int32_t j = axis_start_[slot]; j < axis_start_[slot + 1]; ++j)
+            if (crop_->whole->set_has(entry.low - kSet, from_[j])) best = std::min(best, share_[j]);
+        return best;
+    }
+    for (std::int32_t j = entry.low; j <= entry.high; ++j) best = std::min(best, share_[j]);
+    return best;
+}
+
+// q(c) / n, from the present r.
+void Price::refresh_means(std::int32_t f) {
+    const std::int32_t base = choices_->at(f, 0),
+                       n = crop_->slot_start[f + 1] - crop_->slot_start[f];
+    double* mean = mean_.data() + base;
+    const double* cost = cost_->data() + base;
+    for_cells(choices_->forest, *box_, f, [&](std::int32_t c) { mean[c] = cost[c]; });
+    for (std::int32_t slot = crop_->slot_start[f]; slot < crop_->slot_start[f + 1]; ++slot)
+        for_axis(slot, [&](std::int32_t c, std::int32_t j) { mean[c] += outside_[j]; });
+    for_cells(choices_->forest, *box_, f, [&](std::int32_t c) { mean[c] /= n; });
+}
+
+// share_, axis_min_ and own_ of one axis, from mean_ and outside_.
+void Price::refresh_axis(std::int32_t slot) {
+    const std::int32_t f = crop_->slot_feature[slot];
+    const double* mean = mean_.data() + choices_->at(f, 0);
+    for (std::int32_t j = axis_start_[slot]; j < axis_start_[slot + 1]; ++j) share_[j] = kInfinity;
+    for_axis(slot,
+             [&](std::int32_t c, std::int32_t j) { share_[j] = std::min(share_[j], mean[c]); });
+    double smallest = kInfinity;
+    for (std::int32_t j = axis_start_[slot]; j < axis_start_[slot + 1]; ++j)
+        smallest = std::min(smallest, share_[j] -= outside_[j]);
+    // What a leaf pays that says nothing about the feature: it may be anywhere in the box.
+    axis_min_[slot] = smallest;
+    for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
+        own_[i] = own_share(entry_[i], slot);
+}
+
+// value_ of all leaves: every axis of the tree pays its least share, a leaf's own axes what its
+// intervals allow.
+void Price::refresh_values() {
+    std::vector<double> everywhere(crop_->n_trees(), 0.0);
+    for (std::int32_t slot = 0; slot < crop_->n_slots(); ++slot)
+        everywhere[crop_->slot_tree[slot]] += axis_min_[slot];
+    for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree)
+        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i) {
+            double worth = 0.0;
+            for (std::size_t k = 0; k < lambda_.size(); ++k)
+                if (lambda_[k] > 0.0) worth += lambda_[k] * weight_[k][i];
+            value_[i] = everywhere[tree] - worth;
+        }
+    for (std::int32_t slot = 0; slot < crop_->n_slots(); ++slot)
+        for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
+            value_[entry_[i].open] += own_[i] - axis_min_[slot];
+    n_looks_ += static_cast<std::int64_t>(entry_.size() + value_.size());
+}
+
+// The bound, prices and shares as they are.
+double Price::total() const {
+    double sum = free_cost_;
+    for (std::size_t k = 0; k < lambda_.size(); ++k) sum += lambda_[k] * goal_->tests[k]->need;
+    for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree) {
         double best = kInfinity;
-        for (std::int32_t leaf = forest_.first_leaf[root]; leaf < forest_.end_leaf[root]; ++leaf)
-            if (is_open_[leaf]) best = std::min(best, paid_[leaf] - lambda * test_->weight[leaf]);
+        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
+            best = std::min(best, value_[i]);
         sum += best;
     }
     return sum;
+}
+
+// best_[j]: the best that an axis' tree can do outside the axis if the axis is in interval j.
+void Price::find_outside(std::int32_t slot) {
+    const std::int32_t tree = crop_->slot_tree[slot], first = axis_start_[slot],
+                       n = axis_start_[slot + 1] - first;
+    const std::int32_t begin = crop_->tree_start[tree], end = crop_->tree_start[tree + 1];
+    best_.assign(n, kInfinity);
+    for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i) {
+        const Entry& entry = entry_[i];
+        has_axis_[entry.open] = 1;
+        const double rest = value_[entry.open] - own_[i];
+        if (entry.low >= kSet) {
+            for (std::int32_t j = 0; j < n; ++j)
+                if (crop_->whole->set_has(entry.low - kSet, from_[first + j]))
+                    best_[j] = std::min(best_[j], rest);
+            continue;
+        }
+        for (std::int32_t j = entry.low; j <= entry.high; ++j)
+            best_[j - first] = std::min(best_[j - first], rest);
+    }
+    // A leaf without the axis on its path takes its least share, and fits every interval of it.
+    double anywhere = kInfinity;
+    for (std::int32_t i = begin; i < end; ++i)
+        if (!has_axis_[i]) anywhere = std::min(anywhere, value_[i]);
+    anywhere -= axis_min_[slot];
+    for (double& best : best_) best = std::min(best, anywhere);
 }
 
 // One step of min-marginal averaging. Before it, the trees' best values with f in cell c are r_m(c)
@@ -200,176 +249,214 @@ double Price::total(double lambda) const {
 // are q(c) / n, so that the trees agree on the cell and the bound has min over c of q(c), which is
 // no less. An interval that no open leaf reaches gets r = 0: shares add up to the cost whatever r
 // is.
-void Price::sweep(std::int32_t f, const std::vector<double>& cost) {
-    std::int32_t n_active = 0;
-    const std::int32_t base = choices_->at(f, 0);
-    double* mean = state_->mean.data() + base;
-    for (std::int32_t a : grids_.axes_of[f]) n_active += state_->is_active[a];
-    if (n_active == 0) return;
-    // mean holds q while the trees add their part, and is divided at the end.
-    for_cells(forest_, *box_, f, [&](std::int32_t c) { mean[c] = cost[base + c]; });
-    for (std::int32_t a : grids_.axes_of[f]) {
-        if (!state_->is_active[a]) continue;
-        const auto& axis = grids_.axis[a];
-        double* outside = state_->outside.data() + axis.first_interval;
-        best_outside(a);
-        for (std::int32_t j = 0; j < axis.n_intervals; ++j) {
-            outside[j] = best_[j] == kInfinity ? 0.0 : best_[j];
-            for_interval(axis, axis.first_interval + j,
-                         [&](std::int32_t c) { mean[c] += outside[j]; });
-        }
+void Price::sweep(std::int32_t f) {
+    const std::int32_t first = crop_->slot_start[f], last = crop_->slot_start[f + 1];
+    for (std::int32_t slot = first; slot < last; ++slot) {
+        find_outside(slot);
+        const std::int32_t tree = crop_->slot_tree[slot];
+        // Out of the values for now: what the axis pays comes back with its new shares.
+        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
+            if (!has_axis_[i]) value_[i] -= axis_min_[slot];
+        for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
+            value_[entry_[i].open] -= own_[i], has_axis_[entry_[i].open] = 0;
+        for (std::size_t j = 0; j < best_.size(); ++j)
+            outside_[axis_start_[slot] + j] = best_[j] == kInfinity ? 0.0 : best_[j];
+        n_looks_ += 2 * (crop_->tree_start[tree + 1] - crop_->tree_start[tree]) +
+                    4 * (entry_start_[slot + 1] - entry_start_[slot]);
     }
-    for_cells(forest_, *box_, f, [&](std::int32_t c) { mean[c] /= n_active; });
-    for (std::int32_t a : grids_.axes_of[f]) {
-        if (!state_->is_active[a]) continue;
-        refresh_axis(a);
-        refresh_tree(grids_.tree_of_axis[a]);
-    }
-}
-
-// best_[j]: the best that an axis' tree can do outside the axis if the axis is in interval j.
-void Price::best_outside(std::int32_t a) {
-    const auto& axis = grids_.axis[a];
-    const double* share = share_.data() + axis.first_interval;
-    best_.assign(axis.n_intervals, kInfinity);
-    const std::int32_t root = forest_.tree_start[grids_.tree_of_axis[a]];
-    for (std::int32_t leaf = forest_.first_leaf[root]; leaf < forest_.end_leaf[root]; ++leaf) {
-        if (!is_open_[leaf]) continue;
-        std::int32_t begin = grids_.span_start[leaf];
-        const std::int32_t last = grids_.span_start[leaf + 1];
-        while (begin < last && grids_.span[begin].axis != a) ++begin;
-        std::int32_t end = begin;
-        // A leaf without the axis on its path takes its least share, and fits every interval of it.
-        double own = begin == last ? axis_min_[a] : kInfinity;
-        for (; end < last && grids_.span[end].axis == a; ++end)
-            for (std::int32_t j = grids_.span[end].low; j <= grids_.span[end].high; ++j)
-                own = std::min(own, share[j]);
-        // What the leaf pays on the other axes, and what it earns.
-        const double rest = paid_[leaf] - own - state_->lambda * test_->weight[leaf];
-        if (begin == last)
-            for (double& best : best_) best = std::min(best, rest);
-        for (std::int32_t i = begin; i < end; ++i)
-            for (std::int32_t j = grids_.span[i].low; j <= grids_.span[i].high; ++j)
-                best_[j] = std::min(best_[j], rest);
+    refresh_means(f);
+    for (std::int32_t slot = first; slot < last; ++slot) {
+        refresh_axis(slot);
+        const std::int32_t tree = crop_->slot_tree[slot];
+        for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
+            value_[entry_[i].open] += own_[i], has_axis_[entry_[i].open] = 1;
+        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
+            if (!has_axis_[i]) value_[i] += axis_min_[slot];
+        for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
+            has_axis_[entry_[i].open] = 0;
+        n_looks_ += box_->high[f] - box_->low[f];
     }
 }
 
-// Equal shares among the trees whose thresholds cut the box, and a price to go with them.
-void Price::start(const std::vector<double>& cost) {
-    State& state = *state_;
-    state.mean.assign(forest_.n_cells(), 0.0);
-    state.outside.assign(grids_.interval_low.size(), 0.0);
-    state.is_active.assign(grids_.axis.size(), 0);
-    for (std::int32_t f = 0; f < forest_.n_features; ++f) {
-        if (choices_->home[f] == kMissing) continue;
-        std::int32_t n_active = 0;
-        for (std::int32_t a : grids_.axes_of[f]) {
-            const auto& axis = grids_.axis[a];
-            // A tree that sees only one interval of the box has no say in where the feature goes,
-            // and pays nothing.
-            std::int32_t n_met = 0;  // intervals with a cell in the box
-            for (std::int32_t j = axis.first_interval;
-                 j < axis.first_interval + axis.n_intervals && n_met < 2; ++j) {
-                bool is_met = false;
-                for_interval(axis, j, [&](std::int32_t) { is_met = true; });
-                n_met += is_met;
-            }
-            // Stays as it is for all boxes inside: an axis that they leave one interval of still
-            // pays its share.
-            state.is_active[a] = n_met >= 2;
-            n_active += state.is_active[a];
-        }
-        const std::int32_t base = choices_->at(f, 0);
-        if (n_active > 0)
-            for_cells(forest_, *box_, f,
-                      [&](std::int32_t c) { state.mean[base + c] = cost[base + c] / n_active; });
+// The bound if one price changes, less what does not, and its slope there: a minimum of linear
+// functions for every tree, so concave in the price.
+double Price::at_price(std::size_t test, double change, double* slope) const {
+    const std::vector<double>& weight = weight_[test];
+    double sum = change * goal_->tests[test]->need;
+    *slope = goal_->tests[test]->need;
+    for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree) {
+        double best = kInfinity;
+        std::int32_t at = crop_->tree_start[tree];
+        for (std::int32_t i = at; i < crop_->tree_start[tree + 1]; ++i)
+            if (const double value = value_[i] - change * weight[i]; value < best)
+                best = value, at = i;
+        sum += best;
+        *slope -= weight[at];
     }
+    return sum;
 }
 
-// Golden section on log(lambda), shares as they are: the bound is concave in lambda.
-// The present price is kept unless a better one is found, so that the bound never falls.
-void Price::search_price(double from, double to, int steps) {
-    constexpr double ratio = 0.6180339887498949;
-    double a = std::log(from), b = std::log(to);
-    double x1 = b - ratio * (b - a), x2 = a + ratio * (b - a);
-    double f1 = total(std::exp(x1)), f2 = total(std::exp(x2));
+// Looks for the best price of a test between two, shares as they are: where the tangents at the
+// ends meet, or in the middle if that is an end. The present price is kept unless a better one is
+// found, so that the bound never falls. Returns the gain.
+double Price::search_price(std::size_t test, double least, double most, int steps) {
+    const double now = lambda_[test];
+    double slope = 0.0;
+    const double before = at_price(test, 0.0, &slope);
+    double best = before, best_change = 0.0;
+    struct End {
+        double change, value, slope;
+    };
+    End low{least - now, 0.0, 0.0}, high{most - now, 0.0, 0.0};
+    low.value = at_price(test, low.change, &low.slope);
+    high.value = at_price(test, high.change, &high.slope);
+    (slope > 0.0 ? low : high) = {0.0, before, slope};
+    n_looks_ += 3 * crop_->n_open();
     for (int i = 0; i < steps; ++i) {
-        if (f1 < f2) {
-            a = x1, x1 = x2, f1 = f2, x2 = a + ratio * (b - a);
-            f2 = total(std::exp(x2));
-        } else {
-            b = x2, x2 = x1, f2 = f1, x1 = b - ratio * (b - a);
-            f1 = total(std::exp(x1));
-        }
+        for (const End& end : {low, high})
+            if (end.value > best) best = end.value, best_change = end.change;
+        if (!(low.slope > 0.0) || !(high.slope < 0.0)) break;
+        double at = (high.value - low.value + low.slope * low.change - high.slope * high.change) /
+                    (low.slope - high.slope);
+        const double room = 0.1 * (high.change - low.change);
+        if (!(at > low.change + room) || !(at < high.change - room))
+            at = 0.5 * (low.change + high.change);
+        End middle{at, 0.0, 0.0};
+        middle.value = at_price(test, at, &middle.slope);
+        n_looks_ += crop_->n_open();
+        if (middle.value > best) best = middle.value, best_change = at;
+        (middle.slope > 0.0 ? low : high) = middle;
     }
-    if (std::max(f1, f2) > total(state_->lambda)) state_->lambda = std::exp(f1 > f2 ? x1 : x2);
+    if (best_change == 0.0) return 0.0;
+    lambda_[test] = now + best_change;
+    for (std::int32_t i = 0; i < crop_->n_open(); ++i) value_[i] -= best_change * weight_[test][i];
+    return best - before;
 }
 
-// The state is the outer box's: its shares are valid here as they are, and with fewer cells and
-// leaves every minimum is no lower, so that the bound starts where the outer one ended or above.
-// Sweeps and prices take turns until a turn closes less than a hundredth of the gap to the limit.
+// The dearest cell for the largest leaf has the right units, the line search does the rest. Of
+// several tests the one that gives the best bound alone gets a price, the others wait at 0.
+void Price::start_prices() {
+    double size = 0.0;
+    for (std::int32_t f = 0; f < choices_->forest.n_features; ++f)
+        if (choices_->home[f] != kMissing)
+            for_cells(choices_->forest, *box_, f,
+                      [&](std::int32_t c) { size = std::max(size, (*cost_)[choices_->at(f, c)]); });
+    double most = 0.0;
+    for (std::size_t k = 0; k < lambda_.size(); ++k) {
+        double weight = 0.0;
+        for (const double one : weight_[k]) weight = std::max(weight, std::abs(one));
+        if (!(size > 0.0) || !(weight > 0.0)) continue;
+        const std::vector<double> before = value_;
+        const double gain =
+            search_price(k, size / weight * kLeastPrice, size / weight * kMostPrice, kPriceSteps);
+        value_ = before;
+        if (gain > most) {
+            most = gain;
+            const double found = lambda_[k];
+            std::fill(lambda_.begin(), lambda_.end(), 0.0);
+            lambda_[k] = found;
+        } else {
+            lambda_[k] = 0.0;
+        }
+    }
+    refresh_values();
+}
+
+void Price::move_prices() {
+    double sum = 0.0;
+    for (const double lambda : lambda_) sum += lambda;
+    for (std::size_t k = 0; k < lambda_.size(); ++k) {
+        if (lambda_[k] > 0.0 && lambda_.size() == 1) {
+            search_price(k, lambda_[k] / 1.5, lambda_[k] * 1.5, kFewSteps);
+            continue;
+        }
+        // A rival without a price gets one only if the present choice of leaves lets it win.
+        double slope = 0.0;
+        at_price(k, 0.0, &slope);
+        n_looks_ += crop_->n_open();
+        if (lambda_[k] > 0.0 || slope > 0.0)
+            search_price(k, lambda_[k] / 1.5 - (lambda_[k] < 0.05 * sum ? lambda_[k] / 1.5 : 0.0),
+                         lambda_[k] * 1.5 + 0.1 * sum, kFewSteps);
+    }
+}
+
 double Price::bound(const Choices& choices, const std::vector<double>& cost, const Box& box,
-                    const ScoreTest& test, double limit, int sweeps, State& state,
-                    const std::function<bool()>& is_late) {
+                    const Crop& crop, const Goal& goal, double limit, int sweeps,
+                    const State* around, const std::function<bool()>& is_late) {
     choices_ = &choices;
-    test_ = &test;
+    cost_ = &cost;
     box_ = &box;
-    state_ = &state;
-    const std::int32_t d = forest_.n_features;
-    const bool is_new = state.lambda <= 0.0;
-    if (is_new) start(cost);
-    // Such a feature pays its cheapest cell in the box, whatever the trees choose.
-    free_cost_ = 0.0;  // of features that no tree pays for
-    for (std::int32_t f = 0; f < d; ++f) {
+    crop_ = &crop;
+    goal_ = &goal;
+    const std::size_t n_open = crop.leaf.size();
+    lambda_.assign(goal.tests.size(), 0.0);
+    weight_.resize(goal.tests.size());
+    for (std::size_t k = 0; k < weight_.size(); ++k) {
+        weight_[k].resize(n_open);
+        for (std::size_t i = 0; i < n_open; ++i)
+            weight_[k][i] = goal.tests[k]->weight[crop.leaf[i]];
+    }
+    value_.assign(n_open, 0.0);
+    has_axis_.assign(n_open, 0);
+    told_ = -kInfinity;
+    if (!is_finite()) return 0.0;
+    mean_.resize(choices.forest.n_cells());
+    cut_axes();
+    if (around) recall(*around), lambda_ = around->lambda;
+    // Features that no tree splits inside the box pay their cheapest cell, whatever trees choose.
+    const auto cheapest = [&](std::int32_t f) {
+        double least = kInfinity;
+        for_cells(choices.forest, box, f,
+                  [&](std::int32_t c) { least = std::min(least, cost[choices.at(f, c)]); });
+        return least;
+    };
+    free_cost_ = 0.0;
+    for (std::int32_t f = 0; f < choices.forest.n_features; ++f) {
         if (choices.home[f] == kMissing) continue;
-        const auto& axes = grids_.axes_of[f];
-        if (std::none_of(axes.begin(), axes.end(),
-                         [&](std::int32_t a) { return state.is_active[a]; }))
-            free_cost_ += cost[choices.at(
-                f, forest_.has_sets[f] ? choices.closest(f, box)
-                                       : std::clamp(choices.home[f], box.low[f], box.high[f]))];
+        if (has_mean(f)) refresh_means(f);
+        else free_cost_ += cheapest(f);
     }
-    for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf)
-        is_open_[leaf] = choices.is_reachable(boxes_, leaf, box);
-    for (std::int32_t a = 0; a < static_cast<std::int32_t>(grids_.axis.size()); ++a)
-        refresh_axis(a);
-    for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) refresh_tree(tree);
-    // The first price: the dearest cell for the largest leaf has the right units, the line search
-    // does the rest.
-    if (is_new) {
-        double size = 0.0, weight = 0.0;
-        for (std::int32_t f = 0; f < d; ++f)
-            if (choices.home[f] != kMissing)
-                for_cells(forest_, box, f,
-                          [&](std::int32_t c) { size = std::max(size, cost[choices.at(f, c)]); });
-        for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf)
-            weight = std::max(weight, std::abs(test.weight[leaf]));
-        if (!(size > 0.0) || !(weight > 0.0) || !std::isfinite(size)) return 0.0;
-        state.lambda = size / weight;
-        search_price(state.lambda * kLeastPrice, state.lambda * kMostPrice, kPriceSteps);
-    }
-    double best = total(state.lambda);
+    for (std::int32_t slot = 0; slot < crop.n_slots(); ++slot) refresh_axis(slot);
+    refresh_values();
+    if (!around) start_prices();
+    return improve(limit, sweeps, is_late);
+}
+
+// A cell that costs infinitely much has no share to speak of.
+bool Price::is_finite() const {
+    bool is_finite = true;
+    for (std::int32_t f = 0; f < choices_->forest.n_features; ++f)
+        if (choices_->home[f] != kMissing)
+            for_cells(choices_->forest, *box_, f, [&](std::int32_t c) {
+                is_finite = is_finite && std::isfinite((*cost_)[choices_->at(f, c)]);
+            });
+    return is_finite;
+}
+
+// Sweeps and prices take turns until a turn closes less than a hundredth of the gap to the limit.
+double Price::improve(double limit, int sweeps, const std::function<bool()>& is_late) {
+    double best = total();
     for (int i = 0; i < sweeps && best < limit && !is_late(); ++i) {
-        for (std::int32_t f = 0; f < d && !is_late(); ++f)
-            if (choices.home[f] != kMissing) sweep(f, cost);
-        search_price(state.lambda / 1.5, state.lambda * 1.5, 6);
-        const double now = total(state.lambda);
+        for (std::int32_t f = 0; f < choices_->forest.n_features && !is_late(); ++f)
+            if (choices_->home[f] != kMissing && has_mean(f)) sweep(f);
+        move_prices();
+        const double now = total();
         const bool is_stalled = now < best + 0.01 * (limit - best);
         best = now;
         if (is_stalled && i >= 2) break;
     }
-    constant_ = state.lambda * test.need + free_cost_;
-    return best;
+    refresh_values();
+    constant_ = free_cost_;
+    for (std::size_t k = 0; k < lambda_.size(); ++k)
+        constant_ += lambda_[k] * goal_->tests[k]->need;
+    return told_ = total();
 }
 
-// An answer below limit has sum of (lambda * weight - paid) > constant - limit: a score test.
-// Leaves closed here are closed in every box inside.
-void Price::export_to(ScoreTest& test) const {
-    test.weight.resize(forest_.n_leaves());
-    for (std::int32_t leaf = 0; leaf < forest_.n_leaves(); ++leaf)
-        test.weight[leaf] =
-            is_open_[leaf] ? state_->lambda * test_->weight[leaf] - paid_[leaf] : -kInfinity;
-    test.sort(forest_);
+// An answer below limit has sum of -value > constant - limit: a score test.
+void Price::export_to(Ranking& ranking) const {
+    ranking.weight.resize(value_.size());
+    for (std::size_t i = 0; i < value_.size(); ++i) ranking.weight[i] = -value_[i];
+    ranking.sort(*crop_);
 }
 
 }  // namespace treefocus

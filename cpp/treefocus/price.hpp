@@ -5,101 +5,117 @@
 // ANY shares that add up to no more than the cost,
 //     cost of an answer >= lambda * need + sum over trees of min over its reachable leaves of
 //     (shares paid - lambda * weight).
-// The shares of feature f are functions of its cell c. They start equal, and are improved feature
-// by feature: with r_m(c) = the best tree m can do outside f if f is in cell c, the shares
-// theta_m(c) = mean over m of q(c) - r_m(c), q(c) = cost(c) + sum of r_m(c), make all trees agree
-// on what each cell is worth and never lower the bound (min-marginal averaging). The price moves
-// along a line search in between.
+// With several tests, as many as the wanted class has rivals, each has a price of its own, and
+// lambda * need and lambda * weight are sums over the tests.
 //
-// The result is used twice: as a bound at once, and as leaf weights for all boxes inside this one,
-// where the shares stay valid: a ScoreTest like the plain one, checked at the same speed.
+// The shares of feature f are functions of its cell c. They are improved feature by feature: with
+// r_m(c) = the best tree m can do outside f if f is in cell c, the shares
+// theta_m(c) = mean over m of q(c) - r_m(c), q(c) = cost(c) + sum of r_m(c), make all trees agree
+// on what each cell is worth and never lower the bound (min-marginal averaging). The prices move
+// along line searches in between.
+//
+// For ANY numbers r_m(c) those shares add up to the cost. So r is all that is kept of a box, in any
+// precision, and is a start for every other box, larger or smaller, and under another limit: what
+// it says of cells that are not there is left out, and what it does not say is 0.
+//
+// All of this works on the crop (crop.hpp): the leaves that the box reaches, and the cuts between
+// them. The result is used twice: as a bound at once, and as leaf weights for all boxes inside this
+// one, where the shares stay valid: a ranking like that of a plain test, checked at the same speed.
 #pragma once
 
-#include "treefocus/box.hpp"
-#include "treefocus/goal.hpp"
+#include <functional>
+#include <utility>
+
+#include "treefocus/crop.hpp"
 
 namespace treefocus {
 
-// A tree's own view of the grid: for each feature it uses, the intervals between its own
-// thresholds. Where it splits by sets, an interval is a class of cells that it does not tell apart.
-struct TreeGrids {
-    explicit TreeGrids(const Forest& forest, const LeafBoxes& boxes);
-    struct Axis {
-        // Intervals are numbered over the whole forest.
-        std::int32_t feature, first_interval, n_intervals;
-    };
-    struct Span {
-        std::int32_t axis, low, high;  // a run of a leaf's intervals on one of its tree's axes
-    };
-    std::vector<std::int32_t> axis_start;  // (n_trees + 1,)
-    std::vector<Axis> axis;
-    std::vector<std::int32_t> interval_low,
-        interval_high;                     // (n_intervals,) codes, or positions in class_cell
-    std::vector<std::int32_t> class_cell;  // the cells of classes, one class after another
-    // (n_leaves + 1,) a leaf's runs, those of an axis together
-    std::vector<std::int32_t> span_start;
-    std::vector<Span> span;
-    std::vector<std::vector<std::int32_t>> axes_of;  // per feature: the axes on it
-    std::vector<std::int32_t> tree_of_axis;
-
-private:
-    void add_axis(const Forest& forest, std::int32_t tree, std::int32_t f);
-    void add_ranges(const Forest& forest, std::int32_t tree, std::int32_t f);
-    void add_classes(const Forest& forest, std::int32_t tree, std::int32_t f);
-    void add_spans(const Forest& forest, const LeafBoxes& boxes, const Side& side,
-                   std::int32_t axis);
-};
-
 class Price {
 public:
-    Price(const Forest& forest, const LeafBoxes& boxes, const TreeGrids& grids);
-
-    // Price and shares. They hold for the box they were computed for and for every box inside it.
+    // What is kept of a box: prices, and r_m from each cut of an axis on.
     struct State {
-        double lambda = 0.0;                  // 0: none yet
-        std::vector<double> mean;             // (n_cells,) q(c) / n
-        std::vector<double> outside;          // (n_intervals,) r_m
-        std::vector<std::uint8_t> is_active;  // (n_axes,) axes that pay a share
+        struct Axis {
+            std::int32_t feature, tree, first;  // into from and outside; by feature, then tree
+        };
+        std::vector<double> lambda;  // a test
+        std::vector<Axis> axis;
+        std::vector<std::int32_t> from;
+        std::vector<float> outside;
+        double bytes() const;
     };
 
-    // The bound for a box; cost (n_cells,) is the additive cost of each cell.
-    // Starts from the state of a box around it, or of none, and leaves the improved one in `state`.
-    // Stops early once the bound reaches `limit`, or when it is late.
+    // The bound for the box that the crop was made for; cost (n_cells,) is the additive cost of
+    // each cell. Starts from another box's state, or from none. Stops early once the bound reaches
+    // `limit`, or when it is late. 0, with nothing to export, where a cell costs infinitely much.
     double bound(const Choices& choices, const std::vector<double>& cost, const Box& box,
-                 const ScoreTest& test, double limit, int sweeps, State& state,
+                 const Crop& crop, const Goal& goal, double limit, int sweeps, const State* around,
                  const std::function<bool()>& is_late);
 
-    // The same bound as a test for boxes inside the last one: an answer cheaper than limit has
-    // sum of weight >= constant() - limit.
-    void export_to(ScoreTest& test) const;
+    // More of the same, for the same box.
+    double improve(double limit, int sweeps, const std::function<bool()>& is_late);
+
+    // The same bound as a test for boxes inside: an answer cheaper than limit has sum of weight >=
+    // constant - limit.
+    void export_to(Ranking& ranking) const;
     double constant() const { return constant_; }
+    double told() const { return told_; }                  // the last bound
+    bool has_state() const { return told_ > -kInfinity; }  // there is something to export
+    State state() const;
+
+    // What was looked at since the last call, in about the time of one comparison each.
+    std::int64_t take_looks() { return std::exchange(n_looks_, 0); }
 
 private:
-    // Calls visit(code) for the cells of an interval that are in the box.
+    struct Entry {
+        std::int32_t open, low, high;  // a leaf and its run of intervals, or kSet + a set's number
+    };
+    bool is_finite() const;
+    void cut_axes();
+    void cut_ranges(std::int32_t slot);
+    void cut_classes(std::int32_t slot);
+    void recall(const State& around);
+    // Calls visit(code, interval) for the box's cells of an axis.
     template <class Visit>
-    void for_interval(const TreeGrids::Axis& axis, std::int32_t interval, const Visit& visit) const;
-    double total(double lambda) const;
-    void start(const std::vector<double>& cost);
-    void search_price(double from, double to, int steps);
-    void refresh_axis(std::int32_t axis);
-    void refresh_tree(std::int32_t tree);
-    void sweep(std::int32_t f, const std::vector<double>& cost);
-    void best_outside(std::int32_t axis);
+    void for_axis(std::int32_t slot, const Visit& visit) const;
+    double own_share(const Entry& entry, std::int32_t slot) const;
+    void refresh_means(std::int32_t f);
+    void refresh_axis(std::int32_t slot);
+    void refresh_values();
+    void find_outside(std::int32_t slot);
+    void sweep(std::int32_t f);
+    double total() const;
+    double at_price(std::size_t test, double change, double* slope) const;
+    double search_price(std::size_t test, double least, double most, int steps);
+    void start_prices();
+    void move_prices();
+    bool has_mean(std::int32_t f) const { return crop_->slot_start[f + 1] > crop_->slot_start[f]; }
 
-    const Forest& forest_;
-    const LeafBoxes& boxes_;
-    const TreeGrids& grids_;
     const Choices* choices_ = nullptr;
-    const ScoreTest* test_ = nullptr;
+    const std::vector<double>* cost_ = nullptr;
     const Box* box_ = nullptr;
-    State* state_ = nullptr;
-    // lambda * need + free_cost_; and what features cost that no tree pays for.
-    double constant_ = 0.0, free_cost_ = 0.0;
-    std::vector<double> share_;     // (n_intervals,) min over the interval's cells of the share
-    std::vector<double> axis_min_;  // (n_axes,) min over its intervals
-    std::vector<double> paid_;      // (n_leaves,) sum of shares
+    const Crop* crop_ = nullptr;
+    const Goal* goal_ = nullptr;
+    std::vector<std::vector<double>> weight_;  // a test: (n_open,)
+    std::vector<double> lambda_;
+    double free_cost_ = 0.0;  // what features cost that no tree pays for
+    double told_ = -kInfinity;
+    double constant_ = 0.0;  // sum of lambda * need, and the free cost
+    std::int64_t n_looks_ = 0;
+    // An axis is a slot of the crop: a tree and a feature that it splits inside the box.
+    std::vector<std::int32_t> axis_start_;   // (n_slots + 1,) its intervals
+    std::vector<std::int32_t> from_;         // (n_intervals,) first code of each, in order
+    std::vector<std::int32_t> class_start_;  // (n_slots,) of sets: into class_of_, else -1
+    std::vector<std::int32_t> class_of_;     // of an axis' cells: the interval
+    std::vector<std::int32_t> entry_start_;  // (n_slots + 1,)
+    std::vector<Entry> entry_;
+    std::vector<double> outside_, share_;  // (n_intervals,) r_m, and the least share of its cells
+    std::vector<double> own_;              // (n_entries,) the least share that the leaf allows
+    std::vector<double> axis_min_;         // (n_slots,)
+    std::vector<double> mean_;             // (n_cells,)
+    std::vector<double> value_;            // (n_open,) shares paid - lambda * weight
     std::vector<double> best_;
-    std::vector<std::uint8_t> is_open_;  // (n_leaves,) reachable
+    std::vector<std::uint8_t> has_axis_;  // (n_open,) of the axis at hand
+    std::vector<std::int32_t> cuts_;
 };
 
 }  // namespace treefocus

@@ -270,9 +270,7 @@ std::optional<Cut> RoundedCost::round_cut(const Box& box, bool anywhere) const {
     std::optional<Cut> best;
     double most = 0.0;
     for (std::int32_t f = 0; f < static_cast<std::int32_t>(codes.size()); ++f) {
-        if (!is_free_[f] ||
-            (batch_->kind_of(f) != Kind::integer && batch_->kind_of(f) != Kind::listed))
-            continue;
+        if (!is_free_[f] || batch_->grain_of(f).is_fine()) continue;
         const Ends hull = choices_->hull(f, box);
         if (!(hull.low < hull.high)) continue;
         const double gap = std::abs(relaxed_[f] - point_[f]) / batch_->scale[f];

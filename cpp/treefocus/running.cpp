@@ -11,36 +11,36 @@ constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min(),
 
 }  // namespace
 
-Running::Running(const ScoreTest& test, double need_, const LeafBoxes& boxes,
-                 const Choices& choices, const Box& box)
+Running::Running(const Ranking& ranking, const ScoreTest* test, double need_, const Crop& crop,
+                 const Box& box)
     : need(need_),
-      test_(&test),
-      boxes_(&boxes),
-      choices_(&choices),
-      position_(choices.forest.n_trees()),
-      low_(boxes.slot_tree.size(), kLowest),
-      high_(boxes.slot_tree.size(), kHighest) {
-    const Forest& forest = choices.forest;
-    for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree) {
-        std::int32_t at = forest.first_leaf[forest.tree_start[tree]];
+      ranking_(&ranking),
+      test_(test),
+      crop_(&crop),
+      position_(crop.n_trees()),
+      low_(crop.n_slots(), kLowest),
+      high_(crop.n_slots(), kHighest) {
+    for (std::int32_t tree = 0; tree < crop.n_trees(); ++tree) {
+        std::int32_t at = crop.tree_start[tree];
         // A box with a point in it reaches a leaf of every tree, so that this ends within the
         // tree's leaves.
-        while (!choices.is_reachable(boxes, test.order[at], box)) ++at;
+        while (!crop.is_reachable(ranking.order[at], box)) ++at;
         position_[tree] = at;
         place(tree, at);
-        total += test.weight[wish(tree)];
+        total += best_of(tree);
     }
+    n_looks = crop.n_trees();
 }
 
 // Leaves before the pointer were out of reach in a larger box already: only what is behind can be
 // the best now.
 void Running::move_down(std::int32_t tree, const Box& box) {
-    const double before = test_->weight[wish(tree)];
+    const double before = best_of(tree);
     std::int32_t at = position_[tree];
-    do ++at;
-    while (!choices_->is_reachable(*boxes_, test_->order[at], box));
+    do ++at, ++n_looks;
+    while (!crop_->is_reachable(ranking_->order[at], box));
     place(tree, at);
-    total += test_->weight[wish(tree)] - before;
+    total += best_of(tree) - before;
 }
 
 // Only the pointer and its slots; the total comes back with Position::undo, to the last bit.
@@ -51,12 +51,12 @@ void Running::put_back(std::int32_t tree, std::int32_t position) {
 // Frees the slots of the old wish before it fills those of the new: the two can share features.
 void Running::place(std::int32_t tree, std::int32_t position) {
     const std::int32_t old = wish(tree);
-    for (std::int32_t i = boxes_->start[old]; i < boxes_->start[old + 1]; ++i)
-        low_[boxes_->slot[i]] = kLowest, high_[boxes_->slot[i]] = kHighest;
+    for (std::int32_t i = crop_->start[old]; i < crop_->start[old + 1]; ++i)
+        low_[crop_->slot[i]] = kLowest, high_[crop_->slot[i]] = kHighest;
     position_[tree] = position;
     const std::int32_t leaf = wish(tree);
-    for (std::int32_t i = boxes_->start[leaf]; i < boxes_->start[leaf + 1]; ++i)
-        low_[boxes_->slot[i]] = boxes_->side[i].low, high_[boxes_->slot[i]] = boxes_->side[i].high;
+    for (std::int32_t i = crop_->start[leaf]; i < crop_->start[leaf + 1]; ++i)
+        low_[crop_->slot[i]] = crop_->side[i].low, high_[crop_->slot[i]] = crop_->side[i].high;
 }
 
 }  // namespace treefocus

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "treefocus/box.hpp"
+#include "treefocus/crop.hpp"
 #include "treefocus/goal.hpp"
 
 namespace treefocus {
@@ -16,21 +16,27 @@ namespace treefocus {
 class Running {
 public:
     Running() = default;
-    Running(const ScoreTest& test, double need, const LeafBoxes& boxes, const Choices& choices,
+    // Leaf weights by the ranking, for boxes inside the crop's; both must outlive this. test: the
+    // plain test whose weights these are, or null.
+    Running(const Ranking& ranking, const ScoreTest* test, double need, const Crop& crop,
             const Box& box);
 
     double need = 0.0, total = 0.0;
+    std::int64_t n_looks = 0;  // leaves and blocks of slots that were looked at
     const ScoreTest& test() const { return *test_; }
-    std::int32_t wish(std::int32_t tree) const { return test_->order[position_[tree]]; }
     std::int32_t n_trees() const { return static_cast<std::int32_t>(position_.size()); }
+
+    // The weight of a tree's best leaf in reach.
+    double best_of(std::int32_t tree) const { return ranking_->weight[wish(tree)]; }
 
     // After feature f of the box has shrunk; note(tree, position) tells where a pointer stood
     // before.
     template <class Note>
     void follow(std::int32_t f, const Box& box, const Note& note) {
+        n_looks += (crop_->slot_start[f + 1] - crop_->slot_start[f]) / kBlock;
         for_slots_beyond(f, box.low[f], box.high[f], [&](std::int32_t slot) {
-            const std::int32_t tree = boxes_->slot_tree[slot], before = position_[tree];
-            if (low_[slot] >= kSet && choices_->is_reachable(*boxes_, wish(tree), box))
+            const std::int32_t tree = crop_->slot_tree[slot], before = position_[tree];
+            if (low_[slot] >= kSet && crop_->is_reachable(wish(tree), box))
                 return;  // the box meets the set
             note(tree, before);
             move_down(tree, box);
@@ -43,19 +49,20 @@ public:
     template <class Visit>
     void for_wishes_elsewhere(std::int32_t f, std::int32_t code, const Visit& visit) const {
         for_slots_beyond(f, code, code, [&](std::int32_t slot) {
-            visit(boxes_->slot_tree[slot], low_[slot], high_[slot]);
+            visit(crop_->slot_tree[slot], low_[slot], high_[slot]);
         });
     }
 
 private:
+    static constexpr std::int32_t kBlock = 16;
+
     // The slots of a feature whose range misses low..high. Most do not, so they are looked at in
     // blocks.
     template <class Visit>
     void for_slots_beyond(std::int32_t f, std::int32_t low, std::int32_t high,
                           const Visit& visit) const {
-        constexpr std::int32_t kBlock = 16;
-        const std::int32_t end = boxes_->slot_start[f + 1];
-        for (std::int32_t first = boxes_->slot_start[f]; first < end; first += kBlock) {
+        const std::int32_t end = crop_->slot_start[f + 1];
+        for (std::int32_t first = crop_->slot_start[f]; first < end; first += kBlock) {
             // Without a branch inside, so that the compiler compares a block at once.
             std::int32_t any = 0;
             if (first + kBlock <= end)
@@ -68,12 +75,13 @@ private:
         }
     }
 
+    std::int32_t wish(std::int32_t tree) const { return ranking_->order[position_[tree]]; }
     void move_down(std::int32_t tree, const Box& box);
     void place(std::int32_t tree, std::int32_t position);
+    const Ranking* ranking_ = nullptr;
     const ScoreTest* test_ = nullptr;
-    const LeafBoxes* boxes_ = nullptr;
-    const Choices* choices_ = nullptr;
-    std::vector<std::int32_t> position_;  // (n_trees,) into test.order
+    const Crop* crop_ = nullptr;
+    std::vector<std::int32_t> position_;  // (n_trees,) into ranking.order
     // (n_slots,) what the wish asks of the feature; everything if nothing
     std::vector<std::int32_t> low_, high_;
 };

@@ -7,55 +7,144 @@
 
 namespace treefocus {
 
-// The clock, and whether somebody asks to stop, are looked at once in so many boxes: a box takes a
-// microsecond or two, so that this is soon enough and costs nothing.
-bool Work::is_up() {
-    constexpr std::int64_t kBoxesPerLook = 64;  // at the clock
-    if (is_out) return true;
-    if (box_limit > 0 && boxes >= box_limit) return is_out = true;
-    return boxes % kBoxesPerLook == 0 && is_late() && (is_out = true);
+Search::Search(Position& position, Work& work, bool can_price, std::int64_t patience)
+    : patience_(patience), at_(position), work_(work), brancher_(position) {
+    if (can_price) price_.emplace();
 }
 
-bool Work::is_late() const {
-    return control_.stop ||
-           std::chrono::duration<double>(Clock::now() - began_).count() > limits_.seconds;
-}
-
-Search::Search(Position& position, Work& work, const TreeGrids* grids, int max_depth)
-    : at_(position), work_(work), brancher_(position), max_depth_(max_depth) {
-    if (grids) price_.emplace(at_.forest, at_.shared.boxes, *grids);
+// The cuts of a path were made in boxes that the budget had narrowed. Taken before anything is
+// narrowed, they leave what they left then or more, and every cut has both sides here, too.
+void Search::take(const Step* path) {
+    if (!path) return;
+    take(path->before.get());
+    brancher_.take_side(path->cut, path->is_far);
 }
 
 // A start that no test allows is a search that came to its end at once.
-bool Search::run(const Goal& goal, double limit) {
+bool Search::start(const Goal& goal, double limit, const Box& box, const Step* path) {
+    at_.start(goal, limit, box);
+    take(path);
+    const bool is_open = at_.settle() && spend() && obey() && spend() && at_.test();
+    const Crop& crop = at_.crop();
+    box_steps_ = kBox + kBoxFeature * at_.forest.n_features + kBoxTree * at_.forest.n_trees() +
+                 at_.cost.solver_steps() + (is_open ? crop.n_slots() / kSlotsPerStep : 0);
+    if (is_open) work_.steps += kCropLook * (crop.n_open() + crop.side.size());
+    work_.steps += box_steps_;
+    return is_open;
+}
+
+bool Search::run(const Goal& goal, double limit, const Box& box, std::int64_t n_boxes) {
+    best_.clear();
+    unresolved_ = kInfinity;
+    return !start(goal, limit, box, nullptr) || plain(work_.boxes + n_boxes);
+}
+
+// In a node that has shares from around it these are tried on the box first, and the plain search
+// has them as a test. What it cannot finish gets shares of its own, and is split. Every bound that
+// is told here is about answers below the limit in the node's box: no answer in it is cheaper than
+// the bound or the limit, whichever is less.
+Search::Look Search::look(const Goal& goal, double limit, Node& node, Node& near, bool can_keep) {
+    best_.clear();
+    unresolved_ = kInfinity;
+    const auto closed = [&] {
+        node.bound = std::max(node.bound, at_.limit);
+        node.proven = std::max(node.proven, std::min(at_.limit, unresolved_));
+        node.is_undecided = unresolved_ < at_.limit;
+        return Look::closed;
+    };
+    const auto raise = [&](double bound) {
+        node.bound = std::max(node.bound, std::min(bound, at_.limit));
+        node.proven = std::max(node.proven, std::min(bound, at_.limit));
+        return bound >= at_.least();
+    };
+    const bool is_first = !node.shares;
+    if (!start(goal, limit, at_.choices.all, node.path.get())) return closed();
+    if (!is_first) {
+        if (raise(price_box(node.shares.get(), kFirstSweeps))) return closed();
+        install_price();
+    }
+    const Position::Mark m = at_.mark();
+    const std::int64_t boxes = patience_ > 0 ? patience_ : is_first ? kRootBoxes : kBoxes;
+    if (plain(work_.boxes + boxes)) return closed();
+    if (work_.is_up()) return Look::stopped;
+    at_.undo(m);
+    // Where the limit has dropped less is left of the box, and the price is for that.
+    const bool is_same = at_.limit == limit;
+    if (!is_same && !start(goal, at_.limit, at_.choices.all, node.path.get())) return closed();
+    if (price_) {
+        const bool is_closed = raise(
+            is_same && !is_first ? improve_price(kSweeps)
+                                 : price_box(node.shares.get(), is_first ? kRootSweeps : kSweeps));
+        if (minorant_ && price_->has_state() && (can_keep || is_first))
+            node.shares = std::make_shared<const Price::State>(price_->state());
+        if (is_closed) return closed();
+    }
+    if (close_box()) return closed();
+    const Cut cut = brancher_.choose();
+    if (!brancher_.can_split(cut)) {
+        give_up(cut);
+        return closed();
+    }
+    near = node;
+    near.path = std::make_shared<const Step>(Step{cut, false, node.path});
+    node.path = std::make_shared<const Step>(Step{cut, true, node.path});
+    return Look::split;
+}
+
+// Without prices, whose shares would have to be written down too.
+bool Search::record(const Goal& goal, double limit, ProofLog& log) {
     work_.is_out = false;
     best_.clear();
     unresolved_ = kInfinity;
-    root_bound_ = 0.0;
-    return !at_.start(goal, limit) || deep(0, {});
+    log_ = &log;
+    bool is_done = true;
+    at_.start(goal, limit, at_.choices.all);
+    if (at_.settle() && at_.test()) is_done = plain(kAllBoxes);
+    else close(at_.failed_test() >= 0 ? ProofStep::score : ProofStep::far);
+    log_ = nullptr;
+    return is_done;
+}
+
+bool Search::close(ProofStep reason) {
+    if (!log_) return true;
+    const std::vector<double>* prices = reason == ProofStep::far ? at_.cost.rule_prices() : nullptr;
+    const auto is_set = [](double price) { return price > 0.0; };
+    if (reason == ProofStep::score) {
+        log_->close(reason, at_.failed_test());
+    } else if (prices && std::any_of(prices->begin(), prices->end(), is_set)) {
+        log_->close(ProofStep::sums, static_cast<std::int32_t>(log_->prices.size()));
+        log_->prices.push_back(*prices);
+    } else {
+        log_->close(reason);
+    }
+    return true;
 }
 
 // From cheap to dear, each on what the one before has left: cells beyond the budget, rules, the
 // closest point if it was lost, the score tests, and only then the model itself.
 bool Search::close_box() {
-    if (!spend() || !obey() || !keep_point() || !at_.update_tests()) return true;
+    if (!spend()) return close(ProofStep::far);
+    if (!obey()) return close(ProofStep::rule);
+    if (!keep_point()) return close(ProofStep::far);
+    if (!at_.update_tests()) return close(ProofStep::score);
     if (!at_.is_wanted() || !at_.is_obedient()) return false;
     // The model agrees and the rules hold: an answer.
     if (at_.cost.reached < at_.limit) {
         best_ = at_.point();
         at_.limit = at_.cost.reached;
+        at_.cost.set_limit(at_.limit);
     }
     // Done if nothing in the box is cheaper than the point; a rounded point can leave a gap, then
     // the box is split.
-    return at_.cost.is_tight() || at_.cost.cost >= at_.least();
+    return (at_.cost.is_tight() || at_.cost.cost >= at_.least()) && close(ProofStep::far);
 }
 
 // with(f, code) is a lower bound for all points of the box in that cell. Cells fall off at the ends
 // only, so that a range stays a range.
 bool Search::spend() {
     const BoxCost& cost = at_.cost;
-    if (cost.cost >= at_.least()) return false;
     const Box& box = at_.trail.box();
+    if (cost.cost >= at_.least() || !at_.cost.look(box)) return false;
     for (std::int32_t f = 0; f < at_.forest.n_features; ++f) {
         const std::int32_t code = cost.codes[f];
         if (code == kMissing) continue;
@@ -109,11 +198,17 @@ bool Search::keep_point() {
 // otherwise, and one whose point breaks a rule with no other value to choose.
 void Search::give_up(const Cut& cut) {
     if (cut.feature < 0) {
-        if (!at_.is_wanted()) return;  // a cell in which the model says otherwise
-        if (at_.rules &&
-            at_.rules->is_final(at_.trail.box(), at_.cost.codes.data(), at_.point().data()))
+        if (!at_.is_wanted()) {  // a cell in which the model says otherwise
+            close(ProofStep::cell);
             return;
+        }
+        if (at_.rules &&
+            at_.rules->is_final(at_.trail.box(), at_.cost.codes.data(), at_.point().data())) {
+            close(ProofStep::rule);
+            return;
+        }
     }
+    if (log_) log_->leave_open();
     unresolved_ = std::min(unresolved_, at_.cost.cost);
 }
 
@@ -129,26 +224,34 @@ bool Search::plain(std::int64_t last_box) {
             is_done = false;
             break;
         }
-        if (close_box()) break;
+        work_.steps += box_steps_;
+        const bool is_closed = close_box();
+        work_.steps += kLook * at_.take_looks();
+        if (is_closed) break;
         const Cut cut = brancher_.choose();
         if (!brancher_.can_split(cut)) {
             give_up(cut);
             break;
         }
         const Position::Mark before = at_.mark();
+        if (log_) brancher_.note(cut, *log_);
         if (enter(cut, true)) is_done = plain(last_box);
+        else close(ProofStep::far);
         leave(cut, true, before);
-        enter(cut, false);
+        if (!enter(cut, false)) break;
     }
     at_.undo(m);
     return is_done;
 }
 
-// The near side keeps the closest point, so that only the far side has to find a new one.
+// The near side keeps the closest point, so that only the far side has to find a new one; of a
+// slice, and where a feature stays or moves, both have a new bound.
 bool Search::enter(const Cut& cut, bool is_far) {
     if (is_far) at_.save(cut.feature);
     brancher_.take_side(cut, is_far);
-    return !is_far || at_.settle_after(cut.feature);
+    const bool is_dearer = cut.by == By::slice || (cut.by == By::stay && at_.cost.is_rounding());
+    if (!is_far) return !is_dearer || at_.settle_again();
+    return at_.settle_after(cut.feature);
 }
 
 void Search::leave(const Cut& cut, bool is_far, const Position::Mark& m) {
@@ -156,57 +259,44 @@ void Search::leave(const Cut& cut, bool is_far, const Position::Mark& m) {
     if (is_far) at_.restore(cut.feature);
 }
 
-// A box is tried plainly with a budget of boxes; if that is not enough it is priced once, and its
-// two halves are tried in the same way with the priced test in place. Below max_depth_, for which
-// there is memory, plain search has no budget.
-bool Search::deep(int depth, const Price::State& around) {
-    if (close_box()) return true;
-    const Position::Mark m = at_.mark();
-    const std::int64_t boxes = depth == 0 ? kRootBoxes : depth < max_depth_ ? kBoxes : kAllBoxes;
-    if (plain(work_.boxes + boxes)) return true;
-    if (work_.is_up()) return false;
-    Priced priced;
-    priced.is_closed = close_box();  // again: the limit may have dropped
-    priced.state = around;
-    if (!priced.is_closed && price_ && depth < max_depth_) price_box(depth, priced);
-    const bool is_done = priced.is_closed || branch(depth, priced.state);
-    if (priced.is_installed) at_.unprice(std::move(priced.outer));
-    at_.undo(m);
-    return is_done;
+// Only a sum over features can be shared among trees: the cost, or a sum that is below it. The box
+// is the one that the crop was made for: nothing has narrowed it since the start. Told in the
+// search's own units; infinity if no answer in the box is cheaper than the limit.
+double Search::price_box(const Price::State* around, int sweeps) {
+    minorant_.reset();
+    if (!price_) return 0.0;
+    if (!at_.cost.look(at_.trail.box())) return kInfinity;
+    minorant_ = at_.cost.minorant();
+    if (!minorant_) return 0.0;
+    return told(price_->bound(at_.choices, *minorant_->steps, at_.trail.box(), at_.crop(),
+                              at_.goal(), left(at_.limit), sweeps, around,
+                              [this] { return work_.is_late(); }));
 }
 
-// Only a sum over features can be shared among trees. At the root the bound is remembered: it is
-// what a search proves that is stopped before its end.
-void Search::price_box(int depth, Priced& priced) {
-    const auto* steps = at_.cost.additive();
-    if (!steps) return;
-    const double bound = price_->bound(at_.choices, *steps, at_.trail.box(), at_.first_test(),
-                                       at_.limit, depth == 0 ? kRootSweeps : kSweeps, priced.state,
-                                       [this] { return work_.is_late(); });
-    work_.boxes += kPricedBoxes;
-    if (depth == 0) root_bound_ = std::max(bound, at_.cost.cost);
-    priced.is_closed = bound >= at_.least();
-    // A bound below what the box costs anyway would only slow the boxes inside.
-    if (priced.is_closed || bound <= at_.cost.cost) return;
-    price_->export_to(priced.test);
-    priced.outer = at_.price(priced.test, price_->constant());
-    priced.is_installed = true;
+// The price is for the box of the start, and what its sum is worth as a cost is told by the last
+// look, which was at a box inside: the box is looked at once more.
+double Search::improve_price(int sweeps) {
+    if (!minorant_ || !price_->has_state()) return 0.0;
+    if (!at_.cost.look(at_.trail.box())) return kInfinity;
+    return told(price_->improve(left(at_.limit), sweeps, [this] { return work_.is_late(); }));
 }
 
-// The far side first, as in plain: an answer there lowers the limit for the near side.
-bool Search::branch(int depth, const Price::State& around) {
-    const Cut cut = brancher_.choose();
-    if (!brancher_.can_split(cut)) {
-        give_up(cut);
-        return true;
-    }
-    for (const bool is_far : {true, false}) {
-        const Position::Mark before = at_.mark();
-        const bool is_done = !enter(cut, is_far) || deep(depth + 1, around);
-        leave(cut, is_far, before);
-        if (!is_done) return false;
-    }
-    return true;
+// What the sum has to stay below for an answer cheaper than a limit.
+double Search::left(double limit) const {
+    return at_.cost.left(limit) + minorant_->constant;
+}
+
+double Search::told(double bound) {
+    work_.steps += kPriceLook * price_->take_looks();
+    if (!price_->has_state()) return 0.0;
+    return bound >= left(at_.least()) ? kInfinity : at_.cost.of_minorant(bound);
+}
+
+// A bound below what the box costs anyway would only slow the boxes inside.
+void Search::install_price() {
+    if (!minorant_ || !price_->has_state() || price_->told() <= minorant_->least) return;
+    price_->export_to(priced_);
+    at_.price(priced_, price_->constant() - minorant_->constant);
 }
 
 }  // namespace treefocus

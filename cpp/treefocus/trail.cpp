@@ -11,6 +11,7 @@ void Trail::start(const Box& whole, bool with_values) {
     steps_.clear();
     words_.clear();
     values_.clear();
+    slices_.clear();
     changed_.clear();
 }
 
@@ -32,7 +33,15 @@ void Trail::set_values(std::int32_t f, double low, double high, bool moves) {
     box_.moves[f] = box_.moves[f] || moves;
 }
 
-// Three stacks, of steps, words and values; a step says which of the others it has something on.
+// A slice belongs to no feature; scores do not see it.
+void Trail::set_slice(double low, double high) {
+    note(Kept::slice, 0);
+    slices_.push_back({box_.slice_low, box_.slice_high});
+    box_.slice_low = std::max(box_.slice_low, low);
+    box_.slice_high = std::min(box_.slice_high, high);
+}
+
+// Stacks of steps, words, values and slices; a step says which of the others it has something on.
 // Nothing is `changed` afterwards: pointers come back by their own notes.
 void Trail::undo(std::size_t length) {
     while (steps_.size() > length) {
@@ -43,6 +52,10 @@ void Trail::undo(std::size_t length) {
             box_.value_high[f] = values_.back().high;
             box_.moves[f] = values_.back().moves;
             values_.pop_back();
+        } else if (step.kept == Kept::slice) {
+            box_.slice_low = slices_.back().low;
+            box_.slice_high = slices_.back().high;
+            slices_.pop_back();
         } else {
             box_.low[f] = step.low;
             box_.high[f] = step.high;

@@ -34,6 +34,9 @@ public:
     // on.
     void set_values(std::int32_t f, double low, double high, bool moves);
 
+    // Leaves out points whose length along the row is below low or above high.
+    void set_slice(double low, double high);
+
     // How many changes there are; undo takes back all after so many.
     std::size_t length() const { return steps_.size(); }
     std::size_t n_value_steps() const { return values_.size(); }
@@ -44,7 +47,7 @@ public:
     void forget_changed() { changed_.clear(); }
 
 private:
-    enum class Kept : std::uint8_t { range, values };
+    enum class Kept : std::uint8_t { range, values, slice };
     // low and high as they were before the step; what else it changed is on one of the stacks
     // below.
     struct Step {
@@ -64,6 +67,7 @@ private:
     std::vector<Step> steps_;
     std::vector<std::uint64_t> words_;  // of steps that changed a set of cells: the cells before
     std::vector<Values> values_;        // of steps that changed values: those before
+    std::vector<Ends> slices_;          // of steps that changed the slice: the one before
     std::vector<std::int32_t> changed_;
 };
 

@@ -1,4 +1,4 @@
-"""Draw docs/images/explanation.png: one declined applicant of the loan data and what would have changed that.
+"""Draw the pictures of the loan data: one declined applicant, what would have changed that, and what levers can do.
 
 Run it from anywhere: python docs/images/make.py
 """
@@ -14,6 +14,8 @@ matplotlib.use("Agg")
 from treefocus import Explainer, loans
 from treefocus.render.plot import change_bars
 
+FOLDER = Path(__file__).parent
+LEVERS = {"money": ["income", "savings"], "loan": ["loan_amount", "loan_years"], "record": ["late_payments"]}
 APPLICANT = 0  # of the declined ones among the test rows
 
 
@@ -27,7 +29,8 @@ def main() -> None:
     answer = explainer.explain(declined[APPLICANT : APPLICANT + 1], target="approved")[0]
     axes = change_bars(answer)
     axes.set_title("What would have got this applicant the loan", loc="left", fontweight="bold")
-    axes.figure.savefig(Path(__file__).with_name("explanation.png"), dpi=150, facecolor="white")
+    axes.figure.savefig(FOLDER / "explanation.png", dpi=150, facecolor="white")
+    answer.menu(LEVERS).plot().figure.savefig(FOLDER / "menu.png", dpi=150, facecolor="white")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from treefocus.constraints.kinds import (
     Range,
     Together,
 )
+from treefocus.constraints.suggest import suggest_constraints
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
 from treefocus.explainer import Explainer, explain
 from treefocus.explanation.batch import Change, Explanation, Explanations
@@ -83,5 +84,6 @@ __all__ = [
     "explain",
     "load_forest",
     "load_model",
+    "suggest_constraints",
     "verify",
 ]

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from treefocus import __version__
 from treefocus.adapters import load_model, translate
+from treefocus.check import judge
 from treefocus.commands.explain import INTERRUPTED, N_PEOPLE, explain
 from treefocus.commands.schema import schema
 from treefocus.commands.serve import serve
@@ -131,7 +132,7 @@ def demo(
     for i in range(min(N_PEOPLE, n_rows)):
         say(console, f"\nApplicant {i}, under each distance:")
         for answers in found.values():
-            say(console, f"  - {answers[i].to_text()}")
+            say(console, f"  - {answers[i].to_text(proof=True)}")
     console.print()
     console.print(_summary_table(found))
 
@@ -163,6 +164,30 @@ def verify(
     typer.echo(checked.to_text())
     if not checked.holds:
         raise typer.Exit(FAILED if checked.failed else NOT_CHECKED)
+
+
+@app.command(name="check", short_help="Check the proof in a certificate.")
+def check_proof(
+    certificate: Annotated[Path, typer.Argument(metavar="CERT", help="A certificate with a proof, as JSON.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model it speaks of, as for explain.")],
+    allow_pickle: Annotated[
+        bool, typer.Option("--allow-pickle", help="Read MODEL from a pickle: only for files you trust.")
+    ] = False,
+) -> None:
+    """Check a certificate and the proof in it, by a program that shares no code with the search.
+
+    The program is one file, treefocus/check.py, for anybody to read and to run alone: python check.py CERT MODEL, with
+    MODEL a forest saved as JSON (Forest.save). This command brings other model files into that form first.
+
+    The exit code is 0 if the certificate is accepted, 1 if it is rejected, and 3 if it is not proven.
+    """
+    if not certificate.is_file():
+        raise InvalidInput(f"There is no file {certificate}.")
+    forest = translate(load_model(model, allow_pickle=allow_pickle)).forest
+    code, sentences = judge(read_json(certificate), forest.to_record())
+    typer.echo("\n".join(sentences))
+    if code:
+        raise typer.Exit(code)
 
 
 app.command(short_help="Explain the rows of a file.")(explain)

@@ -51,6 +51,7 @@ class Option:
     names: Mapping[str, str] = field(default_factory=dict)  # by door, where it has another one there
     without: Mapping[str, str] = field(default_factory=dict)  # doors that do not have it, and why
     allows: Callable[[Any], bool] | None = None  # whether a value is within the limits
+    wire: Any = None  # its type at the REST API, where plain JSON will do; the server's own value unless said
 
     def name_at(self, door: str) -> str | None:
         """What it is called there; None where it is not."""
@@ -77,12 +78,18 @@ class ExplainerOptions:
     """The options of `Explainer` and of `Explainer.explain`, with the library's defaults."""
 
     distance: Any = _option(
-        EXPLAINER, "str, Distance or an object with value and gradient", "euclidean", "What small means",
+        EXPLAINER, "str, Distance or an object with value and gradient", "manhattan", "What small means",
         values=tuple(DISTANCES), without=_WITH_THE_EXPLAINER,
     )  # fmt: skip
     constraints: Any = _option(
         EXPLAINER, "str, constraint or a sequence of them", (), "What an answer may not do",
         names={COMMAND_LINE: "constraint", PAGE: "more"}, without=_WITH_THE_EXPLAINER,
+    )  # fmt: skip
+    vary: Any = _option(
+        EXPLAINER, "column or sequence of columns, optional", None, "The only columns that may change",
+        limits="at least one column", is_key=False, wire=list[str] | None,
+        without=_WITH_THE_EXPLAINER | {PAGE: "every column says there whether it may change"},
+        allows=lambda value: value is None or isinstance(value, str | Integral) or len(value) > 0,
     )  # fmt: skip
     target: Any = _option(
         EXPLAIN, "a class, Probability, Interval, Score or a list with one a row, optional", None,

@@ -11,11 +11,12 @@ from support.conformance_lightgbm import LIGHTGBM
 from support.conformance_pipeline import PIPELINES
 from support.conformance_sklearn import SKLEARN
 from support.conformance_treelite import TREELITE
+from support.conformance_wrappers import WRAPPERS
 from support.conformance_xgboost import XGBOOST
 from treefocus import kernels
 
 N_ROWS = 3_000
-CASES = [*SKLEARN, *XGBOOST, *LIGHTGBM, *CATBOOST, *TREELITE, *PIPELINES]
+CASES = [*SKLEARN, *XGBOOST, *LIGHTGBM, *CATBOOST, *TREELITE, *PIPELINES, *WRAPPERS]
 LABELLED = [
     case for case in CASES if case.data == "categorical" and "numbers" not in case.kind and "Booster" not in case.kind
 ]

@@ -16,7 +16,9 @@ from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
+    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
@@ -24,6 +26,7 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -126,7 +129,7 @@ def check(pipeline: Pipeline, rows: pd.DataFrame, answer: Any, *, seed: int = 1)
     return forest
 
 
-def forest_of(n_trees: int = 15) -> RandomForestClassifier:
+def forest_of(n_trees: int = 6) -> RandomForestClassifier:
     return RandomForestClassifier(n_trees, max_depth=6, random_state=0)
 
 
@@ -143,6 +146,10 @@ SCALERS = {
     "quantile normal": QuantileTransformer(n_quantiles=50, output_distribution="normal"),
     "two": make_pipeline(MinMaxScaler(), StandardScaler()),
     "identity": FunctionTransformer(),
+    "a function of NumPy's": FunctionTransformer(np.arcsinh),
+    "a function of one's own": FunctionTransformer(lambda x: np.cbrt(x) * 2 + 1),
+    "bins": KBinsDiscretizer(7, encode="ordinal", strategy="uniform"),
+    "binary": Binarizer(threshold=25.0),
 }
 
 
@@ -318,7 +325,16 @@ def test_a_pipeline_of_matrices() -> None:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "mixing": (lambda: PCA(2), r"^The pipeline's step 'odd' is a PCA, which cannot be taken apart.*pipeline\[-1\]"),
     "neighbours": (lambda: make_pipeline(KNNImputer()), r"step 'odd: knnimputer' is a KNNImputer"),
-    "a function": (lambda: FunctionTransformer(np.cbrt), r"'odd' is a FunctionTransformer with a function of its own"),
+    "a function that falls": (
+        lambda: FunctionTransformer(np.negative),
+        r"'odd' is a Func.* does not grow with its number",
+    ),
+    "a function that turns": (lambda: FunctionTransformer(np.square), r"does not grow with its number"),
+    "a function of rows": (lambda: FunctionTransformer(lambda x: x - x.mean(axis=0)), r"mixes columns, or rows"),
+    "a function of columns": (lambda: FunctionTransformer(lambda x: np.cumsum(x, axis=1)), r"mixes columns, or rows"),
+    "a function that adds": (lambda: FunctionTransformer(lambda x: np.hstack([x, x])), r"makes \(4,\) of 2 columns"),
+    "a column a bin": (lambda: KBinsDiscretizer(3, strategy="uniform"), r"use KBinsDiscretizer\(encode='ordinal'\)"),
+    "splines": (lambda: SplineTransformer(), r"is a SplineTransformer, which cannot be taken apart.*Z\.toarray\(\)"),
     "a number for nothing": (
         lambda: SimpleImputer(missing_values=0.0),
         r"'odd' takes the number 0.0 for a missing value",
@@ -384,14 +400,55 @@ def test_only_columns_that_are_read_without_a_value_may_become_missing() -> None
 def test_a_cut_is_pulled_back_to_the_last_float_that_goes_left() -> None:
     cuts = np.array([0.0, -0.0, 1.0, -1e-300, 5e-324, 1e200, -1e200, np.pi, -3.0])
 
-    def below(values: Floats) -> Bools:
-        return np.asarray(values <= cuts)
+    def below(values: Floats, which: NDArray[np.intp]) -> Bools:
+        return np.asarray(values <= cuts[which])
 
     wide = np.full(len(cuts), 1e300)
     np.testing.assert_array_equal(pull_back(below, -wide, wide), cuts)
-    assert pull_back(lambda v: v <= np.inf, np.array([-1.0]), np.array([1.0])) == LARGEST
-    assert pull_back(lambda v: v < -np.inf, np.array([-1.0]), np.array([1.0])) == -LARGEST
+    rng = np.random.default_rng(0)
+    for guess in (cuts, -cuts, cuts * (1 + 1e-9), cuts + rng.normal(size=len(cuts)), np.full(len(cuts), np.nan), wide):
+        np.testing.assert_array_equal(pull_back(below, -wide, wide, guess), cuts)
+    assert pull_back(lambda v, _: v <= np.inf, np.array([-1.0]), np.array([1.0])) == LARGEST
+    assert pull_back(lambda v, _: v < -np.inf, np.array([-1.0]), np.array([1.0])) == -LARGEST
 
 
 def test_what_is_missing_is_known_by_every_library() -> None:
     assert [is_null(value) for value in (None, np.nan, pd.NA, pd.NaT, "", 0, "nan", [1])] == [True] * 4 + [False] * 4
+
+
+def test_a_refusal_names_what_works() -> None:
+    rows, answer = people()
+    before = ColumnTransformer(
+        [("curves", SplineTransformer(), NUMBERS), ("words", OneHotEncoder(), ["housing"])], sparse_threshold=1.0
+    )
+    pipeline = Pipeline([("before", before), ("model", forest_of())]).fit(rows, answer)
+    with pytest.raises(UnsupportedModel, match=r"Z = pipeline\[:-1\]\.transform\(X\).*Z\.toarray\(\) if it is sparse"):
+        translate(pipeline)
+    transformed = pipeline[:-1].transform(rows).toarray()
+    assert Explainer(pipeline[-1], transformed).explain(transformed[:2]).has_answer.all()
+
+
+def test_a_pipeline_is_taken_apart_once_and_again_after_another_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, answer = people()
+    pipeline = make_pipeline(StandardScaler(), forest_of()).fit(rows[NUMBERS], answer)
+    first = translate(pipeline).forest
+    assert translate(pipeline).forest is first
+    pipeline.fit(rows[NUMBERS] * 2.0, answer)
+    again = translate(pipeline).forest
+    assert again is not first
+    check(make_pipeline(StandardScaler(), forest_of()), rows[NUMBERS] * 2.0, answer)
+    pipeline[0].mean_ = pipeline[0].mean_ + 1.0
+    assert translate(pipeline).forest is not again
+
+
+def test_functions_of_numbers_that_exist_for_some_only() -> None:
+    """A logarithm has no number below 0: the pipeline does not read it, and no answer goes there."""
+    rows, answer = people()
+    rows = rows.assign(age=rows["age"].abs() + 1)
+    pipeline = make_pipeline(FunctionTransformer(np.log), forest_of()).fit(rows[NUMBERS], answer)
+    forest = translate(pipeline).forest
+    assert forest.reads is not None
+    assert (forest.reads[0] > 0).all()
+    found = Explainer(pipeline, rows[NUMBERS], bounds=(-1e6, 1e6)).explain(rows[NUMBERS][:5])
+    assert found.has_answer.all()
+    assert (np.asarray(found.counterfactuals) > 0).all()

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from support.forests import adversarial_rows
-from treefocus import Explainer, UnsupportedModel, kernels
+from treefocus import Auto, Explainer, UnsupportedModel, kernels
 from treefocus.adapters import translate
 from treefocus.errors import InvalidInput
 
@@ -57,7 +57,9 @@ def test_margins_are_the_models_own_to_the_last_bit(name):
 @pytest.mark.parametrize("name", ["binary", "multi-class"])
 def test_counterfactuals_flip_the_model(name, distance):
     model, rows = fitted(name, with_missing=False)
-    found = Explainer(model, rows, distance=distance).explain(rows[::15], time_limit=0.2)
+    found = Explainer(model, rows, distance=distance).explain(
+        rows[::15], strategy=Auto(time_limit=None, node_limit=1_000)
+    )
     assert found.has_answer.all()
     assert (model.predict(found.counterfactuals) != model.predict(rows[::15])).all()
 

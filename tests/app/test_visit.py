@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from copy import copy
 from dataclasses import replace
@@ -153,7 +154,13 @@ def test_another_row_makes_the_answers_old(service: Service) -> None:
 
 def test_a_question_survives_the_way_through_a_job(service: Service) -> None:
     question = ExplainOptions(
-        "cosine", (*loans.CONSTRAINTS, Range("savings", low=3.0), Range(2, high=9.0)), "approved", "exact", 0.3, 7, 2
+        distance="cosine",
+        constraints=(*loans.CONSTRAINTS, Range("savings", low=3.0), Range(2, high=9.0)),
+        target="approved",
+        strategy="exact",
+        time_limit=0.3,
+        seed=7,
+        n=2,
     )
     body = ExplainBody.of(question, [[1.0] * 12])
     assert ExplainBody.model_validate_json(body.model_dump_json()).question(service.asked) == question
@@ -197,13 +204,28 @@ def test_columns_of_categories_are_asked_by_their_labels() -> None:
     labels = np.where((frame["size"] > 0) & (frame["colour"] == "red"), "yes", "no")
     model = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype").fit(frame, labels)
     service = Service(model, frame, as_table(np.empty((0, 2)), "rows"))
-    values = service.values_of([{"size": 1.0, "colour": "red"}, [1.0, "blue"], {"colour": None, "size": -1}])
-    assert service.predict(values).labels[:2] == ["yes", "no"]
-    found = service.explain(values[1:2], replace(service.asked, constraints=(Fixed("size"),)))
+    asked = service.table_of([{"size": 1.0, "colour": "red"}, [1.0, "blue"], {"colour": None, "size": -1}])
+    assert service.predict(asked.values).labels[:2] == ["yes", "no"]
+    found = service.explain(asked.part(slice(1, 2)), replace(service.asked, constraints=(Fixed("size"),)))
     assert found.points[0].tolist() == [1.0, 1.0]  # red
-    assert service.explain(service.values_of([[1.0, "green"]]), service.asked).predicted[0] == "no"
+    strange = service.explain(service.table_of([[1.0, "green"]]), service.asked)
+    assert strange.predicted[0] == "no"
+    assert json.loads(strange.to_json())["rows"][0]["values"] == [1.0, "green"]  # as it was written
     with pytest.raises(InvalidInput, match=r"rows\[0\].size must be a number, got 'red'"):
-        service.values_of([["red", "red"]])
+        service.table_of([["red", "red"]])
+
+
+def test_rows_of_the_server_are_asked_and_shown_as_they_are_written() -> None:
+    """The body of a job of the page, and the example of the document, hold categories and not their codes."""
+    rows = pd.DataFrame({"size": np.arange(8.0), "colour": pd.Categorical(["red", "blue", "red", None] * 2)})
+    model = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=1, categorical_features="from_dtype")
+    model.fit(rows, rows["colour"] == "red")
+    service = Service(model, rows, as_table(rows, "rows", Coding.of(translate(model).forest)))
+    assert [service.written(i) for i in (0, 1, 3)] == [[0.0, "red"], [1.0, "blue"], [3.0, None]]
+    again = service.table_of([service.written(i) for i in range(8)])
+    np.testing.assert_array_equal(again.values, service.rows.values)
+    codes = [service.row_of(own) for own in service.rows.values]
+    assert [one.row(0) for one in codes] == [again.row(i) for i in range(8)]
 
 
 def test_only_columns_in_an_order_can_be_told_to_grow() -> None:
@@ -228,11 +250,11 @@ def test_one_hot_groups_are_asked_as_one_column() -> None:
     columns = ("home_rent", "home_own", "home_free")
     schema = Schema([Feature("size"), Feature("home", "one-hot", columns=columns)])
     service = Service(model, rows, as_table(rows[:50], "rows"), schema=schema)
-    values = service.values_of([{"size": 1.0, "home": "rent"}, [1.0, "own"]])
-    assert service.predict(values).labels == [False, True]
-    found = service.explain(values[:1], replace(service.asked, constraints=(Fixed("size"),)))
+    asked = service.table_of([{"size": 1.0, "home": "rent"}, [1.0, "own"]])
+    assert service.predict(asked.values).labels == [False, True]
+    found = service.explain(asked.part(slice(1)), replace(service.asked, constraints=(Fixed("size"),)))
     assert [change.feature for change in found[0].changes] == ["home"]
-    np.testing.assert_array_equal(found.points, values[1:])
+    np.testing.assert_array_equal(found.points, asked.values[1:])
     assert find(service, "home=rent") == np.flatnonzero(choice[:50] == 0).tolist()
 
 
@@ -308,6 +330,8 @@ def test_wishes_are_met() -> None:
         (("--demo", "--host", "0.0.0.0"), "--token must be given when --host is not one of"),
         (("--demo", "--token", "short"), "--token must be at least 16 characters long, got 5."),
         (("--demo", "--time-limit", "11"), "time_limit must be at most 10 seconds a row, got 11."),
+        (("--demo", "--time-limit", "0"), "time_limit must be a number of seconds above 0, or None, got 0.0."),
+        (("m.json", "--data", "x.csv", "--time-limit", "0"), "time_limit must be a number of seconds above 0, or None"),
         (("--demo", "--distance", "crow"), "distance must be one of euclidean"),
         (("--demo", "--max-seconds", "0"), "Limits.seconds_per_row must be above 0, got 0.0."),
         (("model.pkl", "--data", "x.csv"), "model.pkl is a pickle"),

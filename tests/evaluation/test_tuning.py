@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import joblib
+import lightgbm
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 
 from support.questions import stump
@@ -99,3 +102,16 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["tune", str(tmp_path / "model.json"), str(tmp_path / "rows.csv")])
     assert result.exit_code == 2
     assert "2 columns wide (--ignore leaves some out), got 3" in " ".join(result.stderr.split())
+
+
+def test_the_command_takes_what_explain_takes(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).random((60, 2))
+    model = lightgbm.LGBMClassifier(n_estimators=3, min_child_samples=5, verbose=-1).fit(rows, rows[:, 0] > 0.5)
+    model.booster_.save_model(tmp_path / "model.txt")
+    joblib.dump(RandomForestClassifier(3, random_state=0).fit(rows, rows[:, 0] > 0.5), tmp_path / "model.joblib")
+    (tmp_path / "rows.csv").write_text("\n".join(["a,b", *(f"{x},{y}" for x, y in rows[:10])]) + "\n")
+    for name, more in (("model.txt", []), ("model.joblib", ["--allow-pickle"])):
+        arguments = ["tune", str(tmp_path / name), str(tmp_path / "rows.csv"), "--trials", "1", "--iterations", "20"]
+        result = CliRunner().invoke(app, [*arguments, *more])
+        assert result.exit_code == 0, result.output
+    assert CliRunner().invoke(app, arguments).exit_code == 2  # a pickle only where that is allowed

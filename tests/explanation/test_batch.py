@@ -21,6 +21,7 @@ from rich.console import Console
 
 from support.forests import SEEDS
 from support.questions import FAST, random_question, stump
+from support.rows import ShownRow
 from treefocus import (
     Change,
     Explainer,
@@ -32,9 +33,9 @@ from treefocus import (
     Status,
     kernels,
 )
-from treefocus.explanation.batch import gap_of
 from treefocus.render.table import changes_table, difference, overview_table
 from treefocus.render.text import quantity
+from treefocus.search import Outcome
 
 SCHEMA = Schema([Feature("age", "integer", "years"), Feature("net income", unit="EUR", description="a month")])
 ROWS = pd.DataFrame({"age": [20, 45, 30, 12], "net income": [1000.5, 2500.25, np.inf, 800.0]}, index=list("abcd"))
@@ -145,12 +146,14 @@ def test_a_float32_value_is_told_as_it_was_written() -> None:
         (2.0, 2.0, 0.0),
         (2.0, 2.1, 0.0),
         (0.0, 0.0, 0.0),
-        (None, 0.0, None),
-        (np.nan, np.inf, None),
+        (np.nan, 0.0, np.nan),
+        (np.nan, np.inf, np.nan),
     ],
 )
-def test_gap_is_the_share_that_could_be_saved(distance: float | None, lower_bound: float, gap: float | None) -> None:
-    assert gap_of(distance, lower_bound) == gap
+def test_gap_is_the_share_that_could_be_saved(distance: float, lower_bound: float, gap: float) -> None:
+    status = np.full(1, Status.BOUNDED, object)
+    found = Outcome(np.zeros((1, 1)), np.array([distance]), np.array([lower_bound]), status)
+    np.testing.assert_array_equal(found.gap, [gap])
 
 
 @settings(max_examples=30)
@@ -179,7 +182,8 @@ def test_sentences(found: Explanations) -> None:
     assert one.startswith(
         "Row a is predicted 'no'. It would be predicted 'yes' if age were 40 years instead of 20 years. "
     )
-    assert one.endswith(f"(manhattan distance {found.distance[0]:.4g}).")
+    assert one.endswith("No smaller change would be enough.")
+    assert found[0].to_text(proof=True).endswith(f"(manhattan distance {found.distance[0]:.4g}).")
     assert two.startswith(
         "Row b is predicted 'yes'. It would be predicted 'no' if age were 39 years instead of 45 years. "
     )
@@ -200,22 +204,34 @@ def test_a_row_that_is_there_already_has_nothing_to_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "lower_bound", "proof"),
+    ("status", "lower_bound", "enough", "proof"),
     [
-        (Status.OPTIMAL, 0.25, "No smaller change does that, which is proven (euclidean distance 0.25)."),
+        (
+            Status.OPTIMAL,
+            0.25,
+            "No smaller change would be enough.",
+            "Every smaller change was ruled out, with the model itself (euclidean distance 0.25).",
+        ),
         (
             Status.BOUNDED,
             0.2,
-            "The smallest change is at most 20.0% smaller, which is proven (euclidean distance 0.25).",
+            "A smaller change may be enough, too.",
+            "Every change that is more than 20.0% smaller was ruled out, with the model itself; those in between were "
+            "not all looked at (euclidean distance 0.25).",
         ),
-        (Status.FOUND, 0.0, "A smaller change may exist (euclidean distance 0.25)."),
+        (
+            Status.FOUND,
+            0.0,
+            "A smaller change may be enough, too.",
+            "The search found this change, and did not rule out smaller ones (euclidean distance 0.25).",
+        ),
     ],
 )
 def test_a_sentence_ends_with_how_sure_we_are(
-    found: Explanations, status: Status, lower_bound: float, proof: str
+    found: Explanations, status: Status, lower_bound: float, enough: str, proof: str
 ) -> None:
     one = replace(
-        found[0],
+        ShownRow.of(found[0]),
         label=7,
         changes=(Change("x", 1.0, 1.5, 1.5, 1.0),),
         predicted=0,
@@ -225,7 +241,9 @@ def test_a_sentence_ends_with_how_sure_we_are(
         lower_bound=lower_bound,
         distance_name="euclidean",
     )
-    assert one.to_text() == f"Row 7 is predicted '0'. It would be predicted '1' if x were 1.5 instead of 1. {proof}"
+    told = f"Row 7 is predicted '0'. It would be predicted '1' if x were 1.5 instead of 1. {enough}"
+    assert one.to_text() == told
+    assert one.to_text(proof=True) == f"{told} How do we know? {proof}"
 
 
 @settings(max_examples=60)
@@ -240,7 +258,8 @@ def test_applying_the_numbers_of_a_sentence_flips_the_model(seed: int) -> None:
         told = list(numbers_in(one.to_text(), explainer.schema))
         assert len(told) == len(one.changes)
         for j, after, before in told:
-            assert row[j] == before or (np.isnan(row[j]) and np.isnan(before))
+            # The row's own value is told in few digits, too: to half a per cent of the change.
+            assert abs(row[j] - before) <= 0.0051 * abs(row[j] - after) or np.isnan(row[j] - before)
             row[j] = after
         assert explainer.forest.classes[kernels.predict(explainer.forest, row[None, :])[0]] == one.outcome
 

@@ -144,7 +144,7 @@ def test_the_sentence_names_the_constraint_and_what_would_do() -> None:
     several = asked(Fixed("age"), Range("age", high=30.0))[0].why_not()
     assert several.constraints == (Fixed("age"), Range("age", high=30.0))
     assert "'age fixed' and 'age <= 30'" in several.to_text()
-    assert several.to_text().endswith("Fewer constraints less would not do, which is proven.")
+    assert several.to_text().endswith("Giving up fewer constraints would not be enough, which is proven.")
 
 
 def test_bounds_can_be_what_stands_in_the_way() -> None:

@@ -149,7 +149,7 @@ def test_names_stand_for_the_distances(name: str, kind: type[Distance]) -> None:
     assert as_distance(own) is own
 
 
-@pytest.mark.parametrize("distance", ["l2", "Euclidean", None, 3, Euclidean])
+@pytest.mark.parametrize("distance", ["l3", "Euclidean", None, 3, Euclidean])
 def test_something_else_is_no_distance(distance: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^distance must be one of euclidean, .*value and gradient, got "):
         as_distance(distance)

@@ -11,8 +11,9 @@ mpl.use("Agg")
 
 from matplotlib import pyplot
 
+from support.rows import ShownRow
 from treefocus import Explainer, Explanations, Feature, Focus, InvalidInput, Schema, loans
-from treefocus.explanation.batch import Change, Explanation
+from treefocus.explanation.batch import Change
 from treefocus.explanation.reasons import ByStatus
 from treefocus.explanation.summary import AskedFeature
 from treefocus.render.palette import DOWN, UP
@@ -28,19 +29,7 @@ CHANGES = (
 
 
 def explanation(changes=CHANGES, status=Status.OPTIMAL, outcome="approved"):
-    return Explanation(
-        label=4,
-        row=np.zeros(3),
-        counterfactual=np.zeros(3),
-        changes=changes,
-        predicted="declined",
-        outcome=outcome,
-        status=status,
-        why=ByStatus(status),
-        distance=0.5,
-        lower_bound=0.5,
-        distance_name="manhattan",
-    )
+    return ShownRow(changes=changes, outcome=outcome, status=status, why=ByStatus(status))
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +105,7 @@ def test_everything_fits_and_nothing_overlaps():
     check_layout(change_bars(explanation()))
 
 
-@pytest.mark.parametrize("n_changes", [1, 5, 12, 20, 30])
+@pytest.mark.parametrize("n_changes", [1, 12, 30])
 @pytest.mark.parametrize("language", languages())
 def test_labels_never_overlap_whatever_the_number_of_features(n_changes, language):
     one = explanation(many(n_changes))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from support.forests import SEEDS, adversarial_rows, random_forest
 from treefocus import (
     AtMost,
+    Auto,
     Condition,
     Explainer,
     Forest,
@@ -142,7 +143,8 @@ def test_what_is_told_flips_and_obeys(dtype: str, seed: int) -> None:
     data = np.concatenate([np.full((1, d), -6.0), np.full((1, d), 6.0)])
     distance = str(rng.choice(["manhattan", "euclidean"]))
     constraints = random_rules(rng, rows.astype(np.float64))
-    found = Explainer(forest, data, distance=distance, constraints=constraints).explain(rows, time_limit=0.2)
+    explainer = Explainer(forest, data, distance=distance, constraints=constraints)
+    found = explainer.explain(rows, strategy=Auto(time_limit=None, node_limit=10_000))
     for i in np.flatnonzero(found.has_answer):
         row, point, shown = found.table.values[i], found.points[i], told(found, i)
         assert kernels.predict(forest, shown[None]) == kernels.predict(forest, point[None])

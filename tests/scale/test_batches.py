@@ -144,7 +144,8 @@ def test_a_kept_column_may_not_be_named_like_an_answer(explainer: Explainer, row
 def test_without_a_time_limit_the_clock_is_not_looked_at(explainer: Explainer) -> None:
     assert Task.of(explainer).strategy.node_limit == NODE_LIMIT  # type: ignore[attr-defined]
     assert Task.of(explainer).strategy.time_limit is None  # type: ignore[attr-defined]
-    assert Task.of(explainer, time_limit=0.5).strategy.time_limit == 1.0  # type: ignore[attr-defined]
+    assert Task.of(explainer, time_limit=0.5).strategy.node_limit is None  # type: ignore[attr-defined]
+    assert Task.of(explainer, time_limit=0.5).time_limit == 0.5
     assert Task.of(explainer, strategy=Focus(iterations=5)).strategy == Focus(iterations=5)
 
 

@@ -13,18 +13,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import csv, parquet
 from typer.testing import CliRunner
 
 from support import streams
 from support.streams import NAMES, answers, contents, explained, loan_explainer, loan_rows
-from treefocus import Explainer, InvalidInput, loans
+from treefocus import Auto, Explainer, InvalidInput, loans
 from treefocus.cli import app
 from treefocus.scale import files, sources
 from treefocus.scale import manifest as manifests
 from treefocus.scale.batches import explain_batches
 from treefocus.scale.files import Advance, explain_file
 from treefocus.scale.manifest import Manifest
+from treefocus.tables.text import TextFormat
 
 N_ROWS = 500
 
@@ -264,14 +267,181 @@ def test_a_bad_row_has_a_status_and_a_reason(explainer: Explainer, tmp_path: Pat
 
 
 def test_text_that_is_no_text(explainer: Explainer, tmp_path: Path) -> None:
-    """Bytes of any kind behind a good header are bad rows, never an exception."""
+    """Bytes of any kind behind a good header are bad rows; as UTF-8 they are refused with their line."""
     rng = np.random.default_rng(0)
     path = tmp_path / "rows.csv"
-    for _ in range(20):
+    for number in range(20):
         path.write_bytes(",".join(NAMES).encode() + b"\n" + rng.integers(0, 256, 3000, np.uint8).tobytes())
-        folder = tmp_path / f"out{_}"
-        explain_file(explainer, path, folder)
+        folder = tmp_path / f"out{number}"
+        explain_file(explainer, path, folder, text=TextFormat("latin-1"))
         assert set(answers(folder)["status"].to_pylist()) <= {"INVALID", "OPTIMAL", "BOUNDED"}
+        with pytest.raises(InvalidInput, match=r"rows.csv, line \d+: the byte 0x.. after .* is not utf-8"):
+            explain_file(explainer, path, tmp_path / f"strict{number}")
+
+
+def written(path: Path, rows: list[list[str]]) -> list[str]:
+    """The file's lines, a row each, with their customers in quotes."""
+    lines = [",".join(["customer", *NAMES]), *(",".join([f'"{key}"', *cells]) for key, *cells in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return lines
+
+
+@pytest.fixture
+def customers() -> list[list[str]]:
+    X, _ = loans.generate(60, seed=5)
+    return [[f"customer {i}", *map(str, row)] for i, row in enumerate(np.asarray(X).tolist())]
+
+
+@pytest.mark.parametrize("closes", ["", '"', 'x"', '"x'])
+def test_a_stray_quote_takes_its_own_row_only(
+    explainer: Explainer, tmp_path: Path, customers: list[list[str]], closes: str
+) -> None:
+    """Whatever the next quote of the file does, every other row has its answer."""
+    path = tmp_path / "rows.csv"
+    lines = written(path, customers)
+    explain_file(explainer, path, tmp_path / "whole", keep=["customer"])
+    lines[11] = lines[11].replace('"customer 10"', '"customer 10')
+    lines[40] = lines[40].replace('"customer 39"', f"customer 39{closes}")
+    for k in (*range(12, 40), *range(41, 61)):
+        lines[k] = lines[k].replace('"', "")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    manifest = explain_file(explainer, path, tmp_path / "out", keep=["customer"], part_rows=25)
+    found, expected = answers(tmp_path / "out").to_pylist(), answers(tmp_path / "whole").to_pylist()
+    assert sum(manifest.counts().values()) == 60
+    assert found[10]["status"] == "INVALID"
+    assert found[10]["reason"].startswith("line 12: a quote opens here")
+    assert all(found[i] == expected[i] for i in range(60) if i not in (10, 39))
+
+
+def test_keys_are_what_the_file_says_or_the_file_is_refused(
+    explainer: Explainer, tmp_path: Path, customers: list[list[str]]
+) -> None:
+    path = tmp_path / "rows.csv"
+    customers[7][0] = "Müller"
+    path.write_bytes("\n".join(written(path, customers)).encode("latin-1"))
+    with pytest.raises(InvalidInput, match=r"line 9: the byte 0xfc after '\"M' is not utf-8; say which encoding"):
+        explain_file(explainer, path, tmp_path / "strict", keep=["customer"])
+    explain_file(explainer, path, tmp_path / "out", keep=["customer"], text=TextFormat("latin-1"))
+    assert answers(tmp_path / "out")["customer"][7].as_py() == "Müller"
+
+
+def test_marks_other_than_the_usual_ones(explainer: Explainer, tmp_path: Path, customers: list[list[str]]) -> None:
+    path, other = tmp_path / "rows.csv", tmp_path / "other.csv"
+    written(path, customers)
+    other.write_text(path.read_text().replace(",", ";").replace(".", ","))
+    explain_file(explainer, path, tmp_path / "out")
+    explain_file(explainer, other, tmp_path / "other", text=TextFormat(delimiter=";", decimal=","))
+    assert answers(tmp_path / "other").equals(answers(tmp_path / "out"))
+    explain_file(explainer, other, tmp_path / "wrong", text=TextFormat(delimiter=";"))
+    assert "is not a number" in answers(tmp_path / "wrong")["reason"][0].as_py()
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ({"encoding": "utf-16"}, "encoding must be one that writes digits and line ends as ASCII does"),
+        ({"encoding": "no such"}, "encoding must be one"),
+        ({"delimiter": ";;"}, "delimiter must be one character"),
+        ({"delimiter": '"'}, "delimiter must be one character"),
+        ({"decimal": "'"}, r"decimal must be '.' or ','"),
+        ({"delimiter": ",", "decimal": ","}, "delimiter must be another character than decimal"),
+    ],
+)
+def test_a_form_that_no_file_has_is_refused(form: dict[str, str], text: str) -> None:
+    with pytest.raises(InvalidInput, match=text):
+        TextFormat(**form)
+
+
+CELLS = st.one_of(
+    st.floats().map(repr), st.integers().map(str),
+    st.sampled_from(["", " ", "  7 ", "+4", "5.", ".5", "-nan", "1e400"]),
+    st.text(st.sampled_from("0123456789.eE+-_ xinfaN()\t\u00a0\u0663"), max_size=6),
+)  # fmt: skip
+
+
+KEYS = st.text(st.characters(exclude_characters='"\n\r,', codec="utf-8"))
+QUOTED = st.one_of(CELLS, CELLS.map('"{}"'.format), st.sampled_from(['""', '"', '"7"8', '7"', '"7""8"', '"7', '7"8"']))
+
+
+@given(st.lists(st.tuples(QUOTED, CELLS, st.one_of(KEYS, KEYS.map('"{},"'.format)))))
+def test_lines_are_read_alike_one_by_one_and_at_once(
+    tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, str, str]]
+) -> None:
+    """Which of the two ways a line is read depends on the lines beside it, and must not show."""
+    path = tmp_path_factory.mktemp("lines") / "rows.csv"
+    path.write_bytes(("\n".join(["a,b,key", *map(",".join, cells)]) + "\n").encode())
+    source = sources.TextSource(path, ["a", "b", "key"], ["a", "b"], ["key"], [])
+
+    def read(n_rows: int) -> tuple[pa.Table, list[str]]:
+        found = [rows for rows, _ in source.read(sources.Place(), lambda row: n_rows)]
+        told = [reason for rows in found for _, reason in sorted(rows.reasons.items())]
+        return pa.Table.from_batches([rows.batch for rows in found], source.schema).combine_chunks(), told
+
+    alone, together = read(1), read(1000)
+    source._of_plain = lambda lines, place: None  # type: ignore[method-assign]
+    by_hand = read(1000)
+    assert len(by_hand[0]) == len(cells)  # a quote takes no other line
+    for found in (alone, together):
+        assert found[1] == by_hand[1]
+        for name in ("a", "b"):
+            np.testing.assert_array_equal(found[0][name].to_numpy(), by_hand[0][name].to_numpy())
+        assert found[0]["key"].to_pylist() == by_hand[0]["key"].to_pylist()
+
+
+def test_a_file_that_changes_under_the_run_is_noticed(
+    explainer: Explainer, tmp_path: Path, customers: list[list[str]]
+) -> None:
+    path = tmp_path / "rows.csv"
+    lines = written(path, customers)
+
+    def grow(_: Advance) -> None:
+        (tmp_path / "new").write_text("\n".join([*lines[:30], lines[1], *lines[30:]]) + "\n")
+        (tmp_path / "new").replace(path)
+
+    explain_file(explainer, path, tmp_path / "whole")
+    with pytest.raises(InvalidInput, match=r"has 62 lines, of which 1 are no rows, but 60 rows were answered"):
+        explain_file(explainer, path, tmp_path / "out", progress=grow, n_jobs=1)
+    assert not list((tmp_path / "out").glob("part-*"))
+
+
+def test_empty_lines_and_lines_inside_cells_are_counted(explainer: Explainer, tmp_path: Path) -> None:
+    X, _ = loans.generate(3, seed=1)
+    rows = [",".join(map(str, row)) for row in np.asarray(X).tolist()]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["", ",".join([*NAMES, "key"]), "", f'{rows[0]},"a\nb\n"', "", f"{rows[1]},c", "", ""]))
+    manifest = explain_file(explainer, path, tmp_path / "out", keep=["key"])
+    assert answers(tmp_path / "out")["key"].to_pylist() == ["a\nb\n", "c"]
+    assert manifest.counts() == {"OPTIMAL": 2}
+    path.write_text(",".join(NAMES))
+    assert explain_file(explainer, path, tmp_path / "none").counts() == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ((), 3, "2 of 60 rows are INVALID, more than --max-invalid 1% allows. The first:\n  row 3: line 5, column"),
+        (("--max-invalid", "5%"), 0, ""),
+        (("--max-invalid", "2"), 0, ""),
+        (("--max-invalid", "1"), 3, "2 of 60 rows are INVALID, more than --max-invalid 1 allows"),
+        (("--max-invalid", "0.5"), 2, "--max-invalid must be a share from 0% to 100%, or a whole number of rows"),
+        (("--encoding", "utf-16"), 2, "encoding must be one that writes digits"),
+        (("--decimal", ","), 2, "cannot have ',' between cells and in numbers; say another delimiter"),
+    ],
+)
+def test_too_many_bad_rows_are_not_an_end_like_another(
+    explainer: Explainer, tmp_path: Path, customers: list[list[str]], arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    customers[3][1], customers[50][2] = "elderly", "3_012000"
+    data, train, model = tmp_path / "rows.csv", tmp_path / "train.csv", tmp_path / "model.json"
+    written(data, customers)
+    train.write_text(loans.to_csv(*loans.generate(50, seed=1)))
+    explainer.forest.save(model)
+    command = ["explain", str(model), str(data), "--train", str(train), "--ignore", "decision", "--ignore", "customer"]
+    result = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "out"), *arguments])
+    assert result.exit_code == code, result.output
+    assert told in result.output
+    if code == 3:
+        assert len(answers(tmp_path / "out")) == 60  # nothing is lost
 
 
 # --- what is refused
@@ -337,11 +507,21 @@ def test_a_folder_with_other_answers_is_refused(explainer: Explainer, rows: Path
         (explainer, rows, {"part_rows": 121}, "part_rows"),
         (explainer, rows, {"part_rows": 120, "target": "approved"}, "target"),
         (explainer, other, {"part_rows": 120}, "input"),
-        (loan_explainer(distance="manhattan"), rows, {"part_rows": 120}, "question"),
+        (loan_explainer(distance="euclidean"), rows, {"part_rows": 120}, "question"),
     ):
         with pytest.raises(InvalidInput, match=f"another question.*{word}"):
             explain_file(asked, path, tmp_path, **options)
     assert contents(tmp_path) == before
+
+
+def test_a_limit_that_gives_way_is_another_question_than_one_that_does_not(
+    explainer: Explainer, rows: Path, tmp_path: Path
+) -> None:
+    """Auto() has a second where nobody says more; Auto(time_limit=1.0) has one whatever is said."""
+    explain_file(explainer, rows, tmp_path, part_rows=N_ROWS, strategy=Auto(node_limit=5), time_limit=9.0)
+    strict = Auto(time_limit=1.0, node_limit=5)
+    with pytest.raises(InvalidInput, match=r"another question \(other: strategy\)"):
+        explain_file(explainer, rows, tmp_path, part_rows=N_ROWS, strategy=strict, time_limit=9.0)
 
 
 def test_a_folder_of_something_else_is_refused(explainer: Explainer, rows: Path, tmp_path: Path) -> None:
@@ -405,7 +585,6 @@ def test_the_command_writes_a_folder(command: list[str], tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ([], "--keep customer"),
         (["--keep", "nobody", "--ignore", "customer"], "lacks the columns nobody"),
         (["--keep", "customer", "--target", "rich"], "--target"),
     ],

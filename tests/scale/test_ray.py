@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from support.streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, python_path
+from support.streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, odd_rows, python_path
 from treefocus import Explainer
 
 ray = pytest.importorskip("ray", reason="needs the extra ray")
@@ -70,6 +70,17 @@ def test_the_bytes_of_one_process(explainer: Explainer, rows: pa.Table, expected
     answers = explain_dataset(explainer, dataset, n_workers=2, batch_rows=300, keep=["customer"]).materialize()
     assert as_bytes(gathered(answers)) == as_bytes(expected)
     assert "3000" in answers.stats()  # Ray's own account of the progress
+
+
+def test_columns_of_other_types(explainer: Explainer) -> None:
+    from treefocus.scale.ray import explain_dataset
+
+    rows = odd_rows(300)
+    coded = rows.set_column(0, "customer", rows["customer"].dictionary_encode())
+    pieces = [coded.slice(start, 100).combine_chunks() for start in (0, 100, 200)]
+    answers = explain_dataset(explainer, ray.data.from_arrow(pieces), n_workers=1, batch_rows=70, keep=["customer"])
+    found = [repr(one) for one in gathered(answers.materialize()).to_pylist()]
+    assert found == [repr(one) for one in answers_of_one_process(explainer, rows).to_pylist()]
 
 
 def test_a_killed_worker_costs_nothing_but_time(

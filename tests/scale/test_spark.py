@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from support.streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, python_path
+from support.streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, odd_rows, python_path
 from treefocus import Explainer
 
 pytest.importorskip("pyspark", reason="needs the extra spark")
@@ -84,6 +84,18 @@ def test_the_answers_of_one_process(spark: Any, explainer: Explainer, frame: Any
     assert answers.columns == expected.schema.names
     assert collected(answers) == by_customer(expected.to_pylist())
     assert rows_done.value == 2000
+
+
+def test_columns_of_other_types(spark: Any, explainer: Explainer, tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    from treefocus.scale.spark import explain_frame
+
+    rows = odd_rows(300)
+    parquet.write_table(rows, tmp_path / "odd.parquet")
+    frame = spark.read.parquet(str(tmp_path / "odd.parquet"))
+    found = collected(explain_frame(explainer, frame, keep=["customer"]))
+    assert list(map(repr, found)) == list(map(repr, answers_of_one_process(explainer, rows).to_pylist()))
 
 
 def test_a_killed_worker_costs_nothing_but_time(

@@ -48,7 +48,7 @@ def test_a_table_is_guessed() -> None:
     kinds = {feature.name: feature.kind for feature in schema.features}
     assert kinds == {
         "age": "integer", "income": "step", "rate": "step", "score": "continuous", "rating": "integer",
-        "member": "integer", "town": "categorical", "size": "ordinal", "housing": "one-hot", "flag_a": "integer",
+        "member": "boolean", "town": "categorical", "size": "ordinal", "housing": "one-hot", "flag_a": "integer",
         "flag_b": "integer",
     }  # fmt: skip
     assert schema["income"].step == 1000
@@ -84,13 +84,20 @@ def test_every_library_is_guessed_alike() -> None:
         ({"a": [np.nan, np.nan]}, "continuous"),
         ({"a": [1.0, 2.0, np.nan]}, "integer"),
         ({"a": [0.5, 1.0]}, "continuous"),
-        ({"a": [1e18, 2e18]}, "integer"),
+        ({"a": [0.5, 1.0, 2.5]}, "step"),
+        ({"a": [0.1 + 0.2, 1.1, 2.2]}, "step"),
+        ({"a": [1 / 3, 1.0, 2.0]}, "continuous"),
+        ({"a": [5e8 + 0.5, 7e8, 9e8]}, "step"),
+        ({"a": [True, False]}, "boolean"),
+        ({"a": np.array([0.1, 0.25, 7.5], np.float32)}, "step"),
+        ({"a": np.random.default_rng(0).random(9).astype(np.float32)}, "continuous"),
+        ({"a": [1e18, 2e18, 3e18]}, "integer"),
         ({"a": []}, "continuous"),
         ({"a": [None, "x"]}, "categorical"),
     ],
 )
 def test_odd_columns_are_guessed(columns: dict[str, Any], kind: str) -> None:
-    frame = pd.DataFrame(columns, dtype=None if columns["a"] else "float64")
+    frame = pd.DataFrame(columns, dtype=None if len(columns["a"]) else "float64")
     assert Schema.infer(frame).features[0].kind == kind
 
 

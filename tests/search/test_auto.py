@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 from support import brute
+from support.examples import forests
 from support.forests import SEEDS
 from support.judge import check
 from support.questions import random_question, stump
@@ -22,8 +22,7 @@ from treefocus.problem.problem import Examples, Problem
 from treefocus.problem.question import Question
 from treefocus.search import Run, auto
 
-EXAMPLES = max(1, round(12 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))
-many = settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+many = forests(4)
 ONE = Run(n_jobs=1)
 
 

@@ -1,18 +1,14 @@
-"""The exact search against three independent judges: brute force, the leaves of single trees, and a MILP.
-
-TREEFOCUS_EXAMPLES multiplies the number of random forests, for longer campaigns.
-"""
+"""The exact search against three independent judges: brute force, the leaves of single trees, and a MILP."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_array
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -21,9 +17,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from support import brute
 from support.brute import RowQuestion
+from support.examples import forests
 from support.forests import SEEDS, paper_dir
 from support.judge import ABSOLUTE, RELATIVE, check
 from support.paper import paper_model, paper_rows
+from support.questions import any_number
 from support.small_problems import DISTANCES, small_problem
 from treefocus import Auto, Exact, Explainer, FewestFeatures, Forest, Mahalanobis, Manhattan, Range, Status
 from treefocus.model.forest import Decision, Floats
@@ -31,9 +29,7 @@ from treefocus.problem.question import Question
 from treefocus.schema.schema import ANY_FLOAT
 from treefocus.search import Run
 
-EXAMPLES = max(1, round(60 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))
-many = settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
-some = settings(max_examples=max(1, EXAMPLES // 2), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+many, some = forests(20), forests(10)
 
 # Brute force
 
@@ -251,7 +247,7 @@ def test_a_single_tree_is_solved_leaf_by_leaf(data: str, distance: str) -> None:
     smallest, largest = X.min(axis=0), X.max(axis=0)
     low, high = np.maximum(low, smallest), np.minimum(high, largest)
     scale = np.where(largest > smallest, largest - smallest, 1.0)
-    found = Explainer(model, X, distance=distance).explain(X, strategy="exact")
+    found = Explainer(model, X, distance=distance, schema=any_number(X)).explain(X, strategy="exact")
     for row, said, status, claimed in zip(X, model.predict(X), found.status, found.distance, strict=True):
         other = (label != said) & (low <= high).all(axis=1)
         best = SEPARABLE[distance]((np.clip(row, low[other], high[other]) - row) / scale).min()

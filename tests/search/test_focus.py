@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 
 from support.forests import SEEDS, paper_dir
 from support.paper import DATA, MODELS, paper_model, paper_rows
-from support.questions import FAST, random_question, stump
+from support.questions import FAST, any_number, random_question, stump
 from treefocus import Explainer, Focus, Forest, InvalidInput, Mahalanobis, Status, kernels
 
 # The paper
@@ -47,6 +48,12 @@ REPRODUCED = [(*pair, distance, mean) for pair, row in TABLE_1.items() for dista
     (*pair, "mahalanobis", mean) for pair, mean in TABLE_2.items()
 ]
 DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
+LARGE = [(dataset, model) for dataset in ("heloc", "shopping") for model in ("rf", "ab")]
+
+
+def papers(*cases: tuple[Any, ...]) -> list[Any]:
+    """Cases of a data set, a model and more; the large ones take seconds each and wait for the campaign."""
+    return [pytest.param(*case, marks=pytest.mark.campaign if case[:2] in LARGE else ()) for case in cases]
 
 
 @cache
@@ -75,9 +82,11 @@ def faithful(setting: dict[str, Any]) -> Focus:
 def mean_distance(folder: Path, setting: dict[str, Any]) -> float:
     dataset, distance = setting["dataset"], setting["distance"]
     is_mahalanobis = distance == "mahalanobis"
+    train = paper_rows(folder, dataset, "train")
     explainer = Explainer(
         paper_model(folder, dataset, setting["model"]),
-        data=paper_rows(folder, dataset, "train") if is_mahalanobis else None,
+        data=train if is_mahalanobis else None,
+        schema=any_number(train),
         scale=None,
         bounds=(0, 1),
         distance=Mahalanobis(squared=True) if is_mahalanobis else distance,
@@ -86,7 +95,7 @@ def mean_distance(folder: Path, setting: dict[str, Any]) -> float:
     return float(np.nanmean(found.distance))
 
 
-@pytest.mark.parametrize(("dataset", "model", "distance", "mean"), REPRODUCED)
+@pytest.mark.parametrize(("dataset", "model", "distance", "mean"), papers(*REPRODUCED))
 def test_the_papers_tables_come_out(dataset: str, model: str, distance: str, mean: float) -> None:
     folder = paper_dir()
     setting = paper_settings(folder)[dataset, model, distance]
@@ -104,9 +113,7 @@ def test_compas_manhattan_with_the_sigma_of_the_fidelity_table(
     assert mean_distance(paper_dir(), setting) == pytest.approx(mean, rel=0.02)
 
 
-@pytest.mark.parametrize("distance", DISTANCES)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("dataset", DATA)
+@pytest.mark.parametrize(("dataset", "model", "distance"), papers(*product(DATA, MODELS, DISTANCES)))
 def test_the_defaults_flip_every_row_of_the_papers_models(dataset: str, model: str, distance: str) -> None:
     folder = paper_dir()
     explainer = Explainer(

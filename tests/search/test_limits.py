@@ -18,7 +18,7 @@ from treefocus.model.forest import Floats
 from treefocus.problem.problem import Problem
 from treefocus.search import auto, limits
 from treefocus.search.base import Outcome, Run, Strategy, solved
-from treefocus.search.limits import LEAST, Clock, DefaultSeconds, check_time_limit, seconds_left, time_limit_of
+from treefocus.search.limits import LEAST, WORK, Clock, DefaultSeconds, check_time_limit, seconds_left, time_limit_of
 
 
 def asked(explainer: Explainer, strategy: str | Strategy, **options: Any) -> Explanations:
@@ -69,8 +69,9 @@ def test_a_default_is_no_limit_of_its_own(explainer: Explainer) -> None:
         assert own.time_limit == 50
     own = asked(explainer, "auto")[0].limits
     assert own is not None
-    assert own.time_limit == 1.0
-    assert type(own.time_limit) is float
+    assert own.time_limit is None
+    assert own.work_limit == WORK
+    assert type(own.work_limit) is int
 
 
 def test_dace_follows_the_rule(explainer: Explainer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.optimize import linprog, minimize
 
 from support import brute
 from support.brute import RowQuestion
+from support.examples import forests
 from support.forests import SEEDS, adversarial_rows, random_forest
 from treefocus import AtMost, Linear, Schema, Status
 from treefocus.constraints.kinds import Constraint
 from treefocus.kernels import rules
 from treefocus.model.forest import Floats
-from treefocus.problem.distances import Distance, Euclidean, Manhattan
+from treefocus.problem.distances import Chebyshev, Distance, Euclidean, FewestFeatures, Manhattan
 from treefocus.problem.problem import Problem
 from treefocus.problem.question import Question
 from treefocus.problem.space import Space
@@ -68,6 +69,12 @@ def cheapest(question: RowQuestion, low: Floats, high: Floats) -> float:
         cost = np.concatenate([np.zeros(d), np.ones(d)])
         found = linprog(cost, A_ub=away, b_ub=np.concatenate([row, -row, bound]), bounds=limits)
         return float(found.fun) if found.success else np.inf
+    if isinstance(question.distance, Chebyshev):  # values, and how far the farthest is away
+        eye, zero = np.eye(d), np.zeros((len(sums), 1))
+        away = np.block([[eye, -scale[:, None]], [-eye, -scale[:, None]], [matrix, zero]])
+        limits = [*zip(low, high, strict=True), (0, None)]
+        found = linprog(np.append(np.zeros(d), 1.0), A_ub=away, b_ub=np.concatenate([row, -row, bound]), bounds=limits)
+        return float(found.fun) if found.success else np.inf
     inside = linprog(np.zeros(d), A_ub=matrix, b_ub=bound, bounds=list(zip(low, high, strict=True)))
     if not inside.success:
         return np.inf
@@ -97,13 +104,32 @@ def optimum(question: RowQuestion) -> float:
                 continue
             if question.flips(brute.predict(question.forest, own[None, :]))[0]:
                 fixed_low, fixed_high = np.where(may_change, low, own), np.where(may_change, high, own)
-                best = min(best, cheapest(question, fixed_low, fixed_high))
+                away = cheapest(question, fixed_low, fixed_high)
+                if isinstance(question.distance, FewestFeatures) and away < np.inf:
+                    away = float(may_change.sum())
+                best = min(best, away)
     return best
+
+
+@pytest.mark.parametrize("distance", [Chebyshev(), FewestFeatures()], ids=["chebyshev", "fewest"])
+@forests(8)
+@given(seed=SEEDS)
+def test_a_maximum_and_a_count_are_decided_under_one_sum(seed: int, distance: Distance) -> None:
+    problem = linear_problem(seed, distance, n_rules=1)
+    found = Exact().solve(problem, Run(n_jobs=1))
+    for i, question in enumerate(brute.questions_of(problem)):
+        best = optimum(question)
+        if best == np.inf:
+            assert found.status[i] is Status.INFEASIBLE
+            continue
+        assert problem.is_valid(found.points)[i]
+        assert found.status[i] is Status.OPTIMAL
+        assert found.distance[i] == pytest.approx(best, rel=RELATIVE, abs=1e-6)
 
 
 @pytest.mark.parametrize("n_rules", [1, 2])
 @pytest.mark.parametrize("distance", [Manhattan(), Euclidean()], ids=["manhattan", "euclidean"])
-@settings(max_examples=25)
+@forests(8)
 @given(seed=SEEDS)
 def test_exact_finds_what_the_programs_find(seed: int, distance: Distance, n_rules: int) -> None:
     problem = linear_problem(seed, distance, n_rules=n_rules)
@@ -123,7 +149,7 @@ def test_exact_finds_what_the_programs_find(seed: int, distance: Distance, n_rul
             assert reached <= best * (1 + RELATIVE) + 1e-6
 
 
-@settings(max_examples=25)
+@forests(8)
 @given(seed=SEEDS)
 def test_whole_numbers_obey_and_are_not_called_better_than_they_are(seed: int) -> None:
     problem = linear_problem(seed, Manhattan(), n_rules=1, has_integers=True)
@@ -136,7 +162,7 @@ def test_whole_numbers_obey_and_are_not_called_better_than_they_are(seed: int) -
 
 
 @pytest.mark.parametrize("strategy", [Auto(), Focus(iterations=100)], ids=["auto", "focus"])
-@settings(max_examples=25)
+@forests(8)
 @given(seed=SEEDS)
 def test_every_strategy_obeys(seed: int, strategy: Auto | Focus) -> None:
     problem = linear_problem(seed, Euclidean(), n_rules=2)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 
 from support import brute
 from support.brute import RowQuestion
+from support.examples import forests
 from support.forests import SEEDS
 from support.questions import FAST
 from support.small_problems import COUPLED, DISTANCES, NORMS, small_problem
@@ -21,8 +21,7 @@ from treefocus.problem.problem import Problem
 from treefocus.search import Run
 from treefocus.search.polish import polished
 
-EXAMPLES = max(1, round(40 * float(os.environ.get("TREEFOCUS_EXAMPLES", "1"))))
-many = settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+many, few = forests(14), forests(4)
 ONE = Run(n_jobs=1)
 
 
@@ -145,7 +144,7 @@ def test_coupled_distances_are_polished_to_valid_points_not_farther(distance: st
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
-@settings(max_examples=max(1, EXAMPLES // 4), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@few
 @given(seed=SEEDS)
 def test_focus_is_never_farther_with_polish_than_without(distance: str, seed: int) -> None:
     problem = small_problem(seed, distance)

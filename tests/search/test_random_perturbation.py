@@ -18,7 +18,8 @@ def test_the_closest_draw_beyond_the_threshold_is_taken() -> None:
     points = np.clip(row + moves, 0.0, 1.0)
     distance = np.linalg.norm(points - row, axis=1)
     expected = distance[points[:, 0] > 0.5].min()
-    found = Explainer(stump(0.5), scale=None, bounds=(0.0, 1.0)).explain(row, strategy=strategy, seed=3)
+    explainer = Explainer(stump(0.5), scale=None, bounds=(0.0, 1.0), distance="euclidean")
+    found = explainer.explain(row, strategy=strategy, seed=3)
     np.testing.assert_allclose(found.distance, [expected])
 
 

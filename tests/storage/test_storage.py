@@ -13,6 +13,7 @@ from treefocus import InvalidInput
 from treefocus.storage import atomic
 from treefocus.storage.atomic import TEMPORARY, write_atomically, write_whole
 from treefocus.storage.lock import held, locked
+from treefocus.storage.parts import Parts
 
 BUSY = "Another run is writing here"
 
@@ -68,3 +69,39 @@ os.kill(os.getpid(), signal.SIGKILL)
     ended = subprocess.run([sys.executable, "-c", program], env=environment, check=False)
     assert ended.returncode == -9
     os.close(locked(tmp_path, BUSY))
+
+
+# --- work in parts
+
+
+def test_parts_are_found_again(tmp_path: Path) -> None:
+    parts = Parts(tmp_path, ".json", 6)
+    assert not parts.has(0)
+    parts.write(0, "{}")
+    parts.write(12, lambda path: path.write_text("[]") and None)
+    assert sorted(os.listdir(tmp_path)) == ["part-000000.json", "part-000012.json"]
+    again = Parts(tmp_path, ".json", 6)
+    assert [again.has(number) for number in (0, 1, 12)] == [True, False, True]
+    assert again.path(12).read_text() == "[]"
+
+
+def test_a_part_that_is_being_written_is_no_part(tmp_path: Path) -> None:
+    parts = Parts(tmp_path, ".parquet", 5)
+
+    def killed(path: Path) -> None:
+        path.write_bytes(b"hal")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parts.write(3, killed)
+    assert not parts.has(3)
+    assert [parts.is_one(path) for path in tmp_path.iterdir()] == [True]  # and may be removed
+
+
+def test_only_parts_are_removed(tmp_path: Path) -> None:
+    parts = Parts(tmp_path, ".json", 6)
+    strangers = ["request.json", "part-1.parquet", "part-x.json", "apart-000001.json", "part-000001.json.bak"]
+    for name in ["part-000000.json", "part-000001.json", "part-000002.json.tmp", *strangers]:
+        (tmp_path / name).write_text("")
+    parts.keep_only({"part-000001.json"})
+    assert set(os.listdir(tmp_path)) == {"part-000001.json", *strangers}

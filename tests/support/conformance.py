@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,24 +48,29 @@ class Case:
 
 
 def table(task: str, kind: str, *, n_rows: int = 300, frame: bool = True) -> Data:
-    """Rows on mixed scales with a noisy rule: "plain" numbers, with "missing" ones, or with "categorical" columns."""
+    """Rows on mixed scales with a noisy rule: "plain" numbers, "missing" ones, "categorical" columns or "words"."""
     rng = np.random.default_rng(TASKS.index(task))
     X = rng.normal(size=(n_rows, 5)) * np.array([1.0, 1e-4, 1e5, 1.0, 30.0])
     X[:, 3:] = np.round(X[:, 3:])
     score = X[:, 0] + X[:, 1] * 1e4 + 0.05 * X[:, 4] + rng.normal(0, 0.5, n_rows)
     city = rng.integers(0, 12, n_rows)
     colour = rng.integers(0, 3, n_rows)
-    if kind == "categorical":
+    if kind in ("categorical", "words"):
         score = score + 1.5 * np.sin(city * 2.0) + np.array([1.0, -1.0, 0.0])[colour]
     y = score if task == "regression" else np.digitize(score, [0.0] if task == "binary" else [-0.8, 0.8])
     if kind != "plain":
         holes = rng.random(X.shape) < 0.15
         holes[:, 2] |= (score < 0) & (rng.random(n_rows) < 0.5)  # being missing tells
         X[holes] = np.nan
-    if kind != "categorical":
+    if kind not in ("categorical", "words"):
         return Data(X, y)
     names = np.array([f"town {letter}" for letter in "KCAFBLDEHGIJ"], object)[city]
     names[rng.random(n_rows) < 0.1] = None
+    if kind == "words":  # plain strings, none missing
+        texts = np.where(names == None, "nowhere", names)  # noqa: E711
+        columns = {"size": X[:, 0], "colour": np.array(["red", "green", "blue"], object)[colour]}
+        columns |= {"debt": X[:, 2], "town": texts, "age": X[:, 4], "children": rng.integers(0, 4, n_rows)}
+        return Data(pd.DataFrame(columns), y, (1, 3, 5))
     columns = {"size": X[:, 0], "colour": pd.Categorical(np.array(["red", "green", "blue"])[colour])}
     columns |= {"debt": X[:, 2], "town": pd.Categorical(names), "age": X[:, 4]}
     return Data(pd.DataFrame(columns), y, (1, 3))
@@ -134,15 +140,16 @@ def _is_single(source: Source) -> bool:
     return source.forest.score_dtype == "float32"
 
 
-def sources(cases: list[Case]) -> Iterator[tuple[Case, Source]]:
-    for case in cases:
-        yield case, fitted(case)[2]
-
-
+@cache
 def fitted(case: Case) -> tuple[Model, Data, Source]:
+    """The model of a case, trained once a process, its data, and what treefocus makes of it."""
     data = table(case.task, case.data)
     model = case.fit(case.task, data)
-    return model, data, translate(model)
+    source = translate(model)
+    if source.with_words is not None:
+        words = {f: tuple(dict.fromkeys(map(str, data.X.iloc[:, f]))) for f in data.categorical}
+        source = source.with_words(words)
+    return model, data, source
 
 
 def product(

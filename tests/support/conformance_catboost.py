@@ -44,7 +44,26 @@ def unlikely(task: str, data: Data) -> Any:
     return model
 
 
+def with_words(**parameters: Any) -> Any:
+    """Categories as CatBoost takes them: its statistics of them, or one-hot splits."""
+
+    def fit(task: str, data: Data) -> Any:
+        kind = catboost.CatBoostRegressor if task == "regression" else catboost.CatBoostClassifier
+        return kind(**ROUNDS | {"cat_features": list(data.categorical)} | parameters).fit(data.X, data.y)
+
+    return fit
+
+
 CATBOOST: list[Case] = [
+    *product("CatBoost", "statistics of categories", with_words(), data=("words",)),
+    *product("CatBoost", "statistics of combinations", with_words(max_ctr_complexity=4, depth=6), data=("words",)),
+    *product("CatBoost", "one-hot splits", with_words(one_hot_max_size=20), data=("words",)),
+    *product("CatBoost", "one-hot splits and statistics", with_words(one_hot_max_size=3), data=("words",)),
+    *product("CatBoost", "statistics, leaf by leaf", with_words(grow_policy="Lossguide"), data=("words",)),
+    *product(
+        "CatBoost", "statistics, other kinds",
+        with_words(simple_ctr=["BinarizedTargetMeanValue", "Buckets"], combinations_ctr=["Counter"]), data=("words",),
+    ),
     *product("CatBoost", "CatBoost", skl()),
     *product("CatBoost", "missing is most", skl(nan_mode="Max"), data=("missing",)),
     *product("CatBoost", "missing forbidden", skl(nan_mode="Forbidden"), data=("plain",)),
@@ -59,4 +78,4 @@ CATBOOST: list[Case] = [
         Case("CatBoost", loss, "regression", "missing", positive(loss))
         for loss in ("Poisson", "Tweedie:variance_power=1.5", "MAE", "Quantile:alpha=0.8", "MAPE", "Huber:delta=0.5")
     ),
-]
+]  # fmt: skip

@@ -38,7 +38,8 @@ def check_same(found: Explanations, again: Explanations) -> None:
         assert other.to_dict() == one.to_dict()
         for language in ("en", "de", "fr"):
             assert other.to_text(language) == one.to_text(language)
-            assert other.to_letter(language) == one.to_letter(language)
+            # Round numbers need the model, which is not in a file.
+            assert other.to_letter(language) == one.to_letter(language, digits=None)
     assert again.to_json() == found.to_json()
     assert repr(again) == repr(found)
     assert str(again.summary()) == str(found.summary())

@@ -17,12 +17,20 @@ DARK: dict[str, Any] = DESKTOP | {"color_scheme": "dark"}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 PATIENCE = 120_000  # milliseconds until the page is given up on: machines may be busy
 
+# Two frames, so that what has just been asked for has begun to move; a spinner turns without end and does not count.
+SETTLED = """async () => {
+  for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+  return document.getAnimations().every(
+    (one) => one.playState !== 'running' || one.effect.getComputedTiming().endTime === Infinity);
+}"""
+
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A browser."""
-    from playwright.sync_api import sync_playwright
+    """A browser; what is expected of its pages may take its time."""
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -83,6 +91,18 @@ def asked(page: Any) -> str:
 def choose(page: Any, label: str, option: str) -> None:
     page.get_by_role("combobox", name=label, exact=True).first.click()
     page.get_by_role("option", name=option, exact=True).click()
+
+
+def unfold(page: Any, label: str) -> None:
+    """Open a fold, and wait until it has told so."""
+    fold = page.get_by_role("button", name=label)
+    fold.click()
+    fold.and_(page.locator("[aria-expanded=true]")).wait_for()
+
+
+def settled(page: Any) -> None:
+    """Wait until nothing on the page moves any more that comes to rest at all."""
+    page.wait_for_function(SETTLED)
 
 
 def downloaded(page: Any, name: str, area: Any = None) -> str:

@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 
 from support.forests import adversarial_rows, random_forest
-from treefocus import Explainer, Focus, kernels
+from treefocus import Explainer, Feature, Focus, Schema, kernels
 from treefocus.model.forest import Floats, Forest
 
 FAST = Focus(iterations=120)  # enough for forests of a few splits
+
+
+def any_number(X: Floats) -> Schema:
+    """Columns that may end up at any number, whatever their values look like."""
+    return Schema([Feature(f"feature {j}") for j in range(X.shape[1])])
 
 
 def random_question(seed: int, n_rows: int = 25, n_data: int = 60, **options: Any) -> tuple[Explainer, Floats]:

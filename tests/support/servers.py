@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from treefocus.app.service import Service
 from treefocus.model.forest import Floats
 from treefocus.tables.table import as_table
 
-PATIENCE = 60.0  # seconds until a server that does not come up is given up on
+PATIENCE = 120.0  # seconds until a server is given up on: machines may be busy
 
 
 @contextmanager
@@ -85,9 +85,9 @@ def command(*arguments: str | Path, **environment: str) -> Iterator[tuple[subpro
         process.communicate()
 
 
-def wait_until(is_so: Any, seconds: float = PATIENCE) -> None:
+def wait_until(is_so: Callable[[], object]) -> None:
     """Wait for something that comes in its own time; the limit is only for the case that it never does."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)

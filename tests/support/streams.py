@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,16 @@ def loan_rows(n_rows: int, *, seed: int = 7, n_bad: int = 3) -> pa.Table:
     X[rng.integers(0, n_rows, n_bad), rng.integers(0, len(NAMES), n_bad)] = np.nan
     columns = {"customer": np.arange(n_rows) + 1000} | dict(zip(NAMES, X.T, strict=True))
     return pa.table(columns)
+
+
+def odd_rows(n_rows: int) -> pa.Table:
+    """Applications in columns of other types: whole numbers beyond those of floats, and decimals."""
+    table = loan_rows(n_rows, n_bad=0)
+    incomes = [2**53 + 1 + i if i % 5 == 0 else int(value) for i, value in enumerate(table["income"].to_pylist())]
+    savings = [None if i % 7 == 0 else Decimal(int(value)) for i, value in enumerate(table["savings"].to_pylist())]
+    table = table.set_column(table.column_names.index("income"), "income", pa.array(incomes, pa.int64()))
+    table = table.set_column(table.column_names.index("savings"), "savings", pa.array(savings, pa.decimal128(20, 2)))
+    return table.set_column(0, "customer", pa.array([f"c{i:05}" for i in range(n_rows)]))
 
 
 def contents(folder: Path) -> dict[str, bytes]:

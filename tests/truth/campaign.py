@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from truth.claims import Falsehood, judged
+from truth.claims import ORACLE, Falsehood, judged
 from truth.problems import DIMENSIONS, Pair, Spec, described, drawn, every_pair, why_excluded
 
 
@@ -21,12 +21,14 @@ class Tally:
     status: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     false: list[Falsehood] = field(default_factory=list)
+    missed: list[Falsehood] = field(default_factory=list)  # answers that the library has and the oracle did not find
 
     def add(self, other: Tally) -> None:
         self.n += other.n
         for name in ("met", "checked", "status", "refused"):
             getattr(self, name).update(getattr(other, name))
         self.false += other.false
+        self.missed += other.missed
 
     def to_text(self) -> str:
         """The counts, the table of pairs, and every false claim with its problem."""
@@ -37,11 +39,13 @@ class Tally:
             f"refused: {self.refused.total()}",
             *(f"  {count} x {reason}" for reason, count in self.refused.most_common()),
             f"false: {len(self.false)} {_listed(kinds)}",
+            f"answers that the oracle did not find: {len(self.missed)}",
             "",
             pair_table(self.met),
         ]
-        for one in self.false:
-            lines += ["", described(drawn(one.seed)), f"  FALSE       row {one.row}, {one.kind}: {one.told}"]
+        for word, ones in (("FALSE", self.false), ("MISSED", self.missed)):
+            for one in ones:
+                lines += ["", described(drawn(one.seed)), f"  {word:<11} row {one.row}, {one.kind}: {one.told}"]
         return "\n".join(lines)
 
 
@@ -57,7 +61,8 @@ def run(seeds: Iterable[int]) -> Tally:
         tally.met.update(Spec.of(seed).pairs())
         tally.checked.update(verdict.checked)
         tally.status.update(verdict.status)
-        tally.false += verdict.false
+        tally.false += [one for one in verdict.false if one.kind != ORACLE]
+        tally.missed += [one for one in verdict.false if one.kind == ORACLE]
     return tally
 
 

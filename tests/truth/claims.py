@@ -19,6 +19,7 @@ import numpy as np
 
 from treefocus import Explainer, Explanation, Explanations, InvalidInput, Status, verify
 from treefocus.adapters import translate
+from treefocus.check import ACCEPTED, REJECTED, judge
 from treefocus.model.forest import Floats
 from treefocus.model.source import Source
 from truth.columns import cell_of, code_of, points_of, schema_of
@@ -32,9 +33,12 @@ NOISE, COUPLED_NOISE = 1e-12, 1e-9  # of distances that are sums over columns, a
 TIME_LIMIT = 5.0
 
 
+ORACLE = "oracle"
+
+
 @dataclass(frozen=True)
 class Falsehood:
-    """A claim that is not true; of the kind "oracle", one that the oracle could not make."""
+    """A claim that is not true; of the kind ORACLE, one that the oracle could not make."""
 
     seed: int
     row: int
@@ -172,6 +176,7 @@ def _judge(row: _Row, one: Explanation, found: Any, explainer: Explainer) -> Non
     asked_for = problem.spec.asked
     if "certificate" in asked_for and one.status is not Status.NOT_FOUND:
         _certificate(row, one, explainer)
+        _proof(row, one, explainer)
     if "why not" in asked_for and one.status is Status.INFEASIBLE:
         _why_not(row, one)
     if "prices" in asked_for and problem.constraints:
@@ -223,7 +228,7 @@ def _answer(row: _Row, question: Question, one: Explanation, frame: Any, name: s
         is_beaten &= bool(np.isfinite([question.low, question.high]).all())  # without end it does not look everywhere
         is_beaten &= not any(column.kind == "float32" for column in question.columns)  # nor at every float32 number
         if is_beaten and question.is_witness(_point(row, one, frame)):
-            row.say("oracle", f"{name} is an answer, {one.distance:.12g} away, that the oracle did not find")
+            row.say(ORACLE, f"{name} is an answer, {one.distance:.12g} away, that the oracle did not find")
 
 
 def _told(row: _Row, question: Question, one: Explanation, point: Floats, name: str) -> None:
@@ -248,6 +253,14 @@ def _certificate(row: _Row, one: Explanation, explainer: Explainer) -> None:
             row.verdict.checked["proven again"] += said.holds
     except Exception as error:  # a certificate of one's own answer is readable
         row.check("certificate", False, f"{type(error).__name__}: {error}")
+
+
+def _proof(row: _Row, one: Explanation, explainer: Explainer) -> None:
+    """Whether the checker, which shares no code with the search, follows the proof."""
+    record = json.loads(json.dumps(one.certificate(proof=True)))
+    code, sentences = judge(record, json.loads(json.dumps(explainer.forest.to_record())))
+    row.check("proof", code != REJECTED, " ".join(sentences))
+    row.verdict.checked["proof accepted"] += code == ACCEPTED and "proof" in record
 
 
 def _why_not(row: _Row, one: Explanation) -> None:

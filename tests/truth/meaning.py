@@ -257,8 +257,9 @@ class Question:
         is_inside = min(self.low[j], own) <= value <= max(self.high[j], own)
         if np.isnan(own):
             is_inside = self.low[j] <= value <= self.high[j]
-        if column.kind == "step":
-            return bool(is_inside and np.abs(np.array(column.values) - value).min() <= 1e-9 * (column.step or 1.0))
+        if column.kind == "step":  # counted from its first value, from outside the domain too
+            steps = (value - column.values[0]) / (column.step or 1.0)
+            return bool(is_inside and abs(steps - np.rint(steps)) <= 1e-9)
         if column.kind == "list":
             return bool(is_inside and value in column.values)
         if column.kind == "float32" and value != np.float32(value):

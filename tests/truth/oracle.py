@@ -16,6 +16,7 @@ itself. A weak witness makes the oracle miss a false claim; it never makes a tru
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, product
@@ -139,11 +140,15 @@ def _pieces(question: Question, j: int) -> Pieces:
 
 def _held(question: Question, j: int) -> Floats:
     """The values of a column that holds few; of whole numbers without end, those around the data."""
-    column = question.columns[j]
+    column, own = question.columns[j], question.row[j]
+    if column.kind == "step" and not np.isnan(own):
+        step, first = Decimal(str(column.step)), Decimal(str(column.values[0]))
+        ends = [min(own, column.values[0]), max(own, column.values[-1])]
+        k, last = (int(np.rint((end - column.values[0]) / float(step))) for end in ends)
+        return np.array([float(first + step * n) for n in range(k, last + 1)])
     if not column.is_whole:
         return np.array(column.values, np.float64)
     low, high = max(question.low[j], column.values[0] - AROUND), min(question.high[j], column.values[-1] + AROUND)
-    own = question.row[j]
     low, high = (low, high) if np.isnan(own) else (min(low, own), max(high, own))  # from outside, towards the domain
     return np.arange(np.ceil(low), np.floor(high) + 1.0)
 

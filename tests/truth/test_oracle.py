@@ -324,7 +324,7 @@ def lied(**changes: Any) -> Counter[str]:
     for name, value in changes.items():
         other[name][0] = value(other[name][0])
     lie = replace(found.found, **other)
-    said = held(problem, explainer, replace(found, found=lie, points=lie.points, others=()))
+    said = held(problem, explainer, replace(found, found=lie, others=()))
     return Counter(one.kind for one in said.false if one.row == 0)
 
 

@@ -1,16 +1,20 @@
 """Files that only their own library can open, opened in a process of their own: it may crash, hang or eat memory.
 
-    python -m treefocus.adapters.isolated catboost model.cbm forest.json
+    python -m treefocus.adapters.isolated catboost model.cbm forest.json 20
 
-reads the model, translates it and writes the forest; the process that asked reads that.
+reads the model, translates it and writes the forest; the process that asked reads that. The limit is one of processor
+time, so that a file is not refused because the machine is busy; a process that sleeps is waited for ten minutes.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,9 +22,16 @@ from typing import Any
 from treefocus.errors import InvalidInput, TreefocusError, UnsupportedModel
 from treefocus.model.forest import Forest
 
-SECONDS, SECONDS_PER_MEGABYTE = 20, 5
+SECONDS, SECONDS_PER_MEGABYTE = 20, 5  # of the processor
+MOST_WAITING = 600  # seconds by the clock, for whatever waits or has no limit of its own
 MEMORY = 8 << 30  # of addresses, of which libraries reserve far more than they use
+_RUN = "import sys; from treefocus.adapters.isolated import main; sys.exit(main(*sys.argv[1:]))"
+_ONLY_HASHES = (
+    "this CatBoost file has categories and keeps only their hashes; save the model with the training rows, "
+    "model.save_model('model.json', format='json', pool=Pool(...)), and load that file."
+)
 _INVALID, _UNSUPPORTED = 3, 4
+_OUT_OF_TIME = -getattr(signal, "SIGXCPU", 0) or None  # how the system ends a process that has used up its seconds
 _NAMES = {"catboost": "CatBoost", "treelite": "treelite"}
 
 
@@ -33,8 +44,10 @@ def forest_from(library: str, path: Path) -> Forest:
         try:
             code, said = opened(library, path.resolve(), forest)
         except subprocess.TimeoutExpired as late:
-            seconds = f"{late.timeout:.0f} s"
-            raise InvalidInput(f"{path} took more than {seconds} to open; it is probably damaged.") from late
+            raise InvalidInput(f"{path} took more than {late.timeout:.0f} s to open; it is probably damaged.") from late
+        if code == _OUT_OF_TIME:
+            seconds = seconds_for(path)
+            raise InvalidInput(f"{path} took more than {seconds} s of the processor to open; it is probably damaged.")
         if code == 0 and forest.is_file():
             return Forest.load(forest)
     if code == _UNSUPPORTED:
@@ -44,20 +57,36 @@ def forest_from(library: str, path: Path) -> Forest:
 
 
 def opened(library: str, path: Path, target: Path) -> tuple[int, str]:
-    """Run `main` in another process: its exit code, and what it said."""
-    seconds = SECONDS + SECONDS_PER_MEGABYTE * path.stat().st_size / 1e6
-    command = [sys.executable, "-m", "treefocus.adapters.isolated", library, str(path), str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, cwd=target.parent)
-    return done.returncode, " ".join(done.stderr.split())
+    """Run `main` in another process: its exit code, and the last line that it said.
+
+    Warnings of the libraries are nobody's business there, whatever PYTHONWARNINGS makes of them here.
+    """
+    seconds = seconds_for(path)
+    command = [sys.executable, "-W", "ignore", "-c", _RUN, library, str(path), str(target), str(seconds)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=target.parent, env=environment,
+        timeout=max(MOST_WAITING, 10 * seconds),
+    )  # fmt: skip
+    return done.returncode, next(reversed(done.stderr.splitlines()), "")
 
 
-def main(library: str, path: str, target: str) -> int:
+def seconds_for(path: Path) -> int:
+    """How long the processor may work on a file."""
+    return math.ceil(SECONDS + SECONDS_PER_MEGABYTE * path.stat().st_size / 1e6)
+
+
+def main(library: str, path: str, target: str, seconds: str) -> int:
     """Open, translate and save; the exit code says how it went, and stderr why."""
     from treefocus.adapters.registry import translate
 
     limit_memory()
+    limit_seconds(int(seconds))
     try:
-        translate(_OPEN[library](path)).forest.save(target)
+        source = translate(_OPEN[library](path))
+        if source.with_words is not None:
+            raise UnsupportedModel(_ONLY_HASHES)
+        source.forest.save(target)
     except UnsupportedModel as error:
         return _said(error, _UNSUPPORTED)
     except (TreefocusError, MemoryError) as error:
@@ -75,6 +104,17 @@ def limit_memory() -> None:
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         wanted = MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most)
         resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+
+
+def limit_seconds(seconds: int) -> None:
+    """End this process after so much more of the processor's time, where the system can."""
+    if os.name == "posix":
+        import resource
+
+        spent = math.ceil(time.process_time())
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        wanted = spent + seconds if most == resource.RLIM_INFINITY else min(spent + seconds, most)
+        resource.setrlimit(resource.RLIMIT_CPU, (wanted, most))
 
 
 def _open_catboost(path: str) -> Any:

@@ -76,4 +76,4 @@ def to_source(model: Any) -> Source:
         return shown if shown.ndim == 2 else np.stack([1.0 - shown, shown], axis=1)
 
     shares = None if forest.decision == "value" else asked(probabilities)
-    return Source(forest, asked(answers), asked(scores), shares, takes_infinite=True)
+    return Source(forest, asked(answers), asked(scores), shares, takes_infinite=True, to_rows=written)

@@ -8,8 +8,11 @@ goes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,41 +20,51 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from treefocus.adapters.pipeline_probe import Probe, RawRows, pull_back
+from treefocus.adapters.pipeline_probe import Line, Probe, RawRows, pull_back
 from treefocus.adapters.pipeline_steps import Track, Walk
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.model.categories import UNUSED, Categories, Labels
 from treefocus.model.forest import Bools, Floats, Forest
-from treefocus.model.grid import as_input
+from treefocus.model.grid import as_input, cell_ends, floor_to
 from treefocus.model.source import Source, asked
 from treefocus.tables.labels import encode
 
 SUPPORTED = (Pipeline,)
 REFUSED: dict[type, str] = {}
+# The forest of a pipeline that was taken apart before, and what the pipeline held then. Trust asks the pipeline again.
+_kept: WeakKeyDictionary[Pipeline, tuple[list[Any], Forest | None]] = WeakKeyDictionary()
+_one_at_a_time = Lock()  # a server asks from several threads
 
 
 def to_source(pipeline: Pipeline) -> Source:
     """Translate a fitted pipeline whose last step is a supported model."""
-    from treefocus.adapters.registry import translate
+    from treefocus.adapters.registry import translated_inside
 
     try:
         check_is_fitted(pipeline)
     except NotFittedError as error:
         raise InvalidInput("The Pipeline is not fitted: call its fit first.") from error
-    inner = translate(pipeline[-1])
+    inner = translated_inside(pipeline[-1], pipeline)
     n_columns = int(pipeline.n_features_in_)
     walk, tracks = Walk(), [Track(j) for j in range(n_columns)]
     for name, step in pipeline.steps[:-1]:
         tracks = walk.through(step, name, tracks)
+    walk.touched.update(track.column for track in tracks)
     assert len(tracks) == inner.forest.n_features, "every feature of the model has a raw column"
     names = getattr(pipeline, "feature_names_in_", None)
     named = None if names is None else tuple(str(name) for name in names)
     labels = _labels(walk, tracks, inner.forest, named or tuple(f"number {j}" for j in range(n_columns)))
     raw = RawRows(named, labels, [walk.absent.get(j, np.nan) for j in range(n_columns)])
-    probe = Probe(pipeline[:-1].transform if len(pipeline.steps) > 1 else lambda rows: rows, raw)
-    forest = _Rewriting(inner.forest, probe, tracks).forest(named, f"Pipeline of {inner.forest.source}")
-    if forest.categories is not None:
-        forest = replace(forest, categories=_with_words(forest.categories, walk))
+    probe = Probe(_before_the_model(pipeline), raw)
+    parts = _parts(pipeline)
+    with _one_at_a_time:
+        kept, forest = _kept.get(pipeline, ([], None))
+    if forest is None or len(kept) != len(parts) or any(a is not b for a, b in zip(kept, parts, strict=True)):
+        forest = _Rewriting(inner.forest, probe, tracks).forest(named, f"Pipeline of {inner.forest.source}")
+        if forest.categories is not None:
+            forest = replace(forest, categories=_with_words(forest.categories, walk))
+        with _one_at_a_time:
+            _kept[pipeline] = parts, forest
     own_scores = inner.scores
     return replace(
         inner,
@@ -61,7 +74,29 @@ def to_source(pipeline: Pipeline) -> Source:
         probabilities=None if inner.probabilities is None else asked(lambda rows: pipeline.predict_proba(raw.of(rows))),
         takes_infinite=False,
         orders=tuple(walk.orders.get(j) for j in range(n_columns)),
+        to_rows=raw.of,
     )
+
+
+def _parts(step: Any) -> list[Any]:
+    """All that a fitted step holds, and the steps in it: fitted again, it holds other objects."""
+    if isinstance(step, list | tuple):
+        return [part for one in step for part in _parts(one)]
+    if hasattr(step, "get_params") and not isinstance(step, type):
+        return [step, *(part for own in vars(step).values() for part in _parts(own))]
+    return [step]
+
+
+def _before_the_model(pipeline: Pipeline) -> Callable[[Any], Any]:
+    """What all steps but the last make of rows; those that only choose training rows do nothing."""
+    steps = [step for _, step in pipeline.steps[:-1] if hasattr(step, "transform")]
+
+    def transform(rows: Any) -> Any:
+        for step in steps:
+            rows = step.transform(rows)
+        return rows
+
+    return transform
 
 
 def _with_words(categories: Categories, walk: Walk) -> Categories:
@@ -102,6 +137,15 @@ def _is_bare(track: Track) -> bool:
     return not track.is_encoded and not track.is_scaled
 
 
+def _places(column: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
+    """(n,) the number of each cut among its column's, and how many there are at most."""
+    order = np.argsort(column, kind="stable")
+    _, begin, count = np.unique(column[order], return_index=True, return_counts=True)
+    place = np.empty(len(column), np.intp)
+    place[order] = np.arange(len(column)) - np.repeat(begin, count)
+    return place, int(count.max())
+
+
 @dataclass(frozen=True, eq=False)
 class _Rewriting:
     """The model's splits on features, rewritten as splits on raw columns."""
@@ -120,8 +164,10 @@ class _Rewriting:
         by_set = nodes[is_category[feature[nodes]]]
         by_threshold = nodes[~is_category[feature[nodes]]]
         threshold, default_left = np.zeros(len(feature)), np.zeros(len(feature), bool)
-        threshold[by_threshold] = self._thresholds(by_threshold, np.flatnonzero(~is_category).tolist())
-        missing = [self._features_of_missing(j) for j in range(len(labels))]
+        numeric = np.flatnonzero(~is_category).tolist()
+        line = self.probe.line(numeric, column_of[:-1]) if numeric else None
+        threshold[by_threshold] = self._thresholds(by_threshold, numeric, line)
+        missing = self._features_of_missing(len(labels))
         refuses_missing = np.array([made is None for made in missing])
         reading = nodes[~refuses_missing[feature[nodes]]]
         if reading.size:
@@ -139,7 +185,7 @@ class _Rewriting:
             takes_missing=not refuses_missing.all(),
             refuses_missing=refuses_missing if refuses_missing.any() and not refuses_missing.all() else None,
             missing_is_choice=None,
-            reads=self.probe.reads(np.flatnonzero(~is_category).tolist(), inner.input_dtype),
+            reads=self.probe.reads(numeric, inner.input_dtype, line),
             feature_names=names,
             source=source,
         )
@@ -162,7 +208,7 @@ class _Rewriting:
                 result[mine] = np.where(np.isnan(codes), inner.default_left[at], inside)
         return result
 
-    def _thresholds(self, nodes: NDArray[np.intp], numeric: list[int]) -> Floats:
+    def _thresholds(self, nodes: NDArray[np.intp], numeric: list[int], line: Line | None) -> Floats:
         """(n,) the raw threshold of each of these nodes."""
         if not nodes.size:
             return np.empty(0)
@@ -171,24 +217,44 @@ class _Rewriting:
         cuts, at_first, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
         feature = cuts[:, 0].astype(np.intp)
         column = np.array([self.tracks[f].column for f in feature])
-        place = np.zeros(len(cuts), np.intp)  # of the cut among its column's, so that a row tries one cut a column
-        for j in np.unique(column):
-            place[column == j] = np.arange((column == j).sum())
         low, high = self.probe.reach(numeric)
-        witness, n_places = nodes[at_first], int(place.max()) + 1
+        witness = nodes[at_first]
 
-        def goes_left(values: Floats) -> Bools:
+        def made_of(values: Floats, which: NDArray[np.intp]) -> NDArray[Any]:
+            """(m, k) the features that (m, k) raw numbers become, k of the cuts; a row tries one cut a column."""
+            own = column[which]
+            place, n_places = _places(own)
             rows = np.repeat(self.probe.usual[None, :], len(values) * n_places, axis=0)
             at = place + n_places * np.arange(len(values))[:, None]
-            rows[at, column] = values
-            made = self.probe.features(rows)[at, feature]
-            return self._goes_left(np.tile(witness, len(values)), made.reshape(-1)).reshape(values.shape)
+            rows[at, own] = values
+            return np.asarray(self.probe.features(rows)[at, feature[which]])
 
-        return pull_back(goes_left, low[column], high[column])[np.asarray(inverse).reshape(-1)]
+        def goes_left(values: Floats, which: NDArray[np.intp]) -> Bools:
+            made = made_of(values, which)
+            return self._goes_left(np.tile(witness[which], len(values)), made.reshape(-1)).reshape(values.shape)
 
-    def _features_of_missing(self, column: int) -> NDArray[Any] | None:
-        """(n_features,) what becomes of a missing value in a column; None where it is refused."""
-        made = self.probe.varied(column, np.array([np.nan]))
+        guess = None
+        if line is not None:
+            wanted = cell_ends(floor_to(cuts[:, 1], inner.input_dtype), inner.input_dtype)[0]  # the last to go left
+            guess = line.raw(feature, wanted)
+            every = np.arange(len(cuts))
+            inside = np.clip(np.where(np.isfinite(guess), guess, 1.0), low[column], high[column])
+            with np.errstate(all="ignore"):  # once more from there, as Newton would
+                guess = inside + (wanted - made_of(inside[None], every)[0]) / line.slope[feature]
+        return pull_back(goes_left, low[column], high[column], guess)[np.asarray(inverse).reshape(-1)]
+
+    def _features_of_missing(self, n_columns: int) -> list[NDArray[Any] | None]:
+        """Per column (n_features,) what becomes of a missing value; None where it is refused."""
+        rows = np.repeat(self.probe.usual[None, :], n_columns, axis=0)
+        np.fill_diagonal(rows, np.nan)
+        try:
+            made = self.probe.features(rows)
+        except (ValueError, TypeError):  # some column refuses it: each is asked alone
+            return [self._missing_in(j, self.probe.varied(j, np.array([np.nan]))) for j in range(n_columns)]
+        return [self._missing_in(j, made[[j]]) for j in range(n_columns)]
+
+    def _missing_in(self, column: int, made: NDArray[Any] | None) -> NDArray[Any] | None:
+        """What becomes of a missing value in a column, where the model reads it."""
         if made is None:
             return None
         for f, track in enumerate(self.tracks):

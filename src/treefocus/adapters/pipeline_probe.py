@@ -23,6 +23,7 @@ from treefocus.model.grid import as_input
 _WIDEST = 1e300  # larger numbers are not tried
 _HALVINGS = 30  # to find where a step gives up: its exponent and a few digits
 _TRIED_AT_ONCE = 20_000  # raw values: fewer calls of the steps, which cost more than rows
+_OFFSETS = (1, 2, 3, 6, 16, 64, 1 << 10, 1 << 18, 1 << 30, 1 << 42)  # floats to each side of a guess
 _USUAL = 1.0  # a number that every step reads
 
 
@@ -116,17 +117,28 @@ class Probe:
                 low[column], high[column] = self._end(column, -_WIDEST), self._end(column, _WIDEST)
         return low, high
 
-    def reads(self, columns: Sequence[int], input_dtype: str) -> Floats:
+    def line(self, columns: Sequence[int], column_of: NDArray[np.intp]) -> Line | None:
+        """What every feature would be if the steps went in straight lines; None where features are no numbers."""
+        rows = np.repeat(self.usual[None, :], 2, axis=0)
+        rows[1, list(columns)] = 2 * _USUAL
+        try:
+            made = self.features(rows)
+        except (ValueError, TypeError):
+            return None
+        return None if made.dtype == object else Line(made[0], made[1] - made[0], column_of, len(self.raw.labels))
+
+    def reads(self, columns: Sequence[int], input_dtype: str, of_line: Line | None = None) -> Floats:
         """(2, n_columns) the smallest and the largest number of every column that is finite for the model behind."""
         low, high = self.reach(columns)
         ends = np.stack([np.full(len(low), -LARGEST), np.full(len(low), LARGEST)])
         chosen = list(columns)
         for side, sign, far in ((0, -1.0, low), (1, 1.0, high)):
 
-            def is_read(values: Floats, sign: float = sign) -> Bools:
+            def is_read(values: Floats, which: NDArray[np.intp], sign: float = sign) -> Bools:
                 """Whether each number is, the others as usual; (m, n) for n columns."""
                 rows = np.repeat(self.usual[None, :], values.size, axis=0)
-                rows[np.arange(values.size), np.tile(chosen, len(values))] = sign * values.reshape(-1)
+                columns = np.array(chosen)[which]
+                rows[np.arange(values.size), np.tile(columns, len(values))] = sign * values.reshape(-1)
                 made = self.features(rows)
                 if made.dtype == object:
                     return np.ones(values.shape, bool)
@@ -135,7 +147,8 @@ class Probe:
 
             if chosen:
                 usual = np.full(len(chosen), sign * _USUAL)
-                found = pull_back(is_read, usual, sign * far[chosen])
+                guess = None if of_line is None else sign * of_line.far(sign, input_dtype)[chosen]
+                found = pull_back(is_read, usual, sign * far[chosen], guess)
                 is_end = (found == LARGEST) & (np.abs(far[chosen]) < _WIDEST)  # a step gives up before the model does
                 ends[side, chosen] = np.where(is_end, far[chosen], sign * found)
         return ends
@@ -160,26 +173,91 @@ class Probe:
         return made.dtype == object or not np.isnan(made).any()
 
 
-def pull_back(goes_left: Callable[[Floats], Bools], low: Floats, high: Floats) -> Floats:
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Features as straight lines of their raw columns: exact for scalers, a guess for others."""
+
+    at_usual: Floats  # (n_features,)
+    slope: Floats  # (n_features,)
+    column_of: NDArray[np.intp]  # (n_features,)
+    n_columns: int
+
+    def raw(self, feature: NDArray[np.intp], value: Floats) -> Floats:
+        """(n,) the raw number at which each feature has a value."""
+        with np.errstate(all="ignore"):
+            return np.asarray(_USUAL + (value - self.at_usual[feature]) / self.slope[feature])
+
+    def far(self, sign: float, input_dtype: str) -> Floats:
+        """(n_columns,) the raw number at which the first feature of each column is too large for the model."""
+        dtype = np.float32 if input_dtype == "float32" else np.float64
+        most = float(np.finfo(dtype).max)
+        most += 2.0**103 if input_dtype == "float32" else 0.0  # from half a unit beyond its largest number on
+        every = np.arange(len(self.slope))
+        ends = [self.raw(every, np.full(len(every), side)) for side in (-most, most)]
+        found = np.full(self.n_columns, np.inf)
+        for end in ends:
+            is_there = np.isfinite(end) & (sign * end > 0)
+            np.minimum.at(found, self.column_of[is_there], np.abs(end[is_there]))
+        return sign * found
+
+
+def pull_back(
+    goes_left: Callable[[Floats, NDArray[np.intp]], Bools], low: Floats, high: Floats, guess: Floats | None = None
+) -> Floats:
     """(n,) for each cut the largest number from `low` to `high` that goes left; -LARGEST where none does.
 
-    `goes_left` takes (m, n) numbers, m for each cut. Where even `high` goes left, so does every number: LARGEST.
+    `goes_left` takes (m, k) numbers, m for each of k cuts, and which cuts these are. Where even `high` goes left, so
+    does every number: LARGEST. Numbers around a guess are tried first, ever farther from it.
     """
-    first, last = _ordered(low), _ordered(high)
-    all_left, none_left = goes_left(high[None])[0], ~goes_left(low[None])[0]
-    pieces = np.uint64(np.clip(_TRIED_AT_ONCE // len(low), 1, 255) + 1)
-    steps = np.arange(1, pieces, dtype=np.uint64)[:, None]
     every = np.arange(len(low))
-    while (last > first + 1).any():  # first goes left, last does not; what lies between is cut into pieces
-        span = last.astype(np.uint64) - first.astype(np.uint64)
+    first, last = _ordered(low), _ordered(high)
+    all_left, some_left = goes_left(np.stack([high, low]), every)
+    none_left = ~some_left
+    if guess is not None:
+        first, last = _around(goes_left, first, last, guess, every[~all_left & ~none_left])
+    while (open_cuts := every[(last > first + 1) & ~all_left & ~none_left]).size:
+        near, far = (
+            first[open_cuts],
+            last[open_cuts],
+        )  # near goes left, far does not; what lies between is cut in pieces
+        pieces = np.uint64(np.clip(_TRIED_AT_ONCE // len(open_cuts), 1, 255) + 1)
+        steps = np.arange(1, pieces, dtype=np.uint64)[:, None]
+        span = far.astype(np.uint64) - near.astype(np.uint64)
         step = np.maximum(span // pieces, np.uint64(1))
-        tried = first.astype(np.uint64) + np.minimum(steps * step, span)
-        points = np.concatenate([first[None], tried.astype(np.int64), last[None]])
-        is_left = np.concatenate([goes_left(_number(points[1:-1])), np.zeros((1, len(low)), bool)])
-        n_left = np.argmin(is_left, axis=0)
-        first, last = points[n_left, every], points[n_left + 1, every]
+        tried = near.astype(np.uint64) + np.minimum(steps * step, span)
+        points = np.concatenate([near[None], tried.astype(np.int64), far[None]])
+        first[open_cuts], last[open_cuts] = _bracket(goes_left, points, open_cuts)
     found = np.where(all_left, LARGEST, _number(first) + 0.0)
     return np.asarray(np.where(none_left, -LARGEST, found))
+
+
+def _around(
+    goes_left: Callable[[Floats, NDArray[np.intp]], Bools], first: NDArray[np.int64], last: NDArray[np.int64],
+    guess: Floats, cuts: NDArray[np.intp],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
+    """Closer ends for cuts with a guess: the neighbours of it among numbers ever farther from it."""
+    cuts = cuts[np.isfinite(guess[cuts])]
+    if cuts.size:
+        near, far = first[cuts], last[cuts]
+        middle = np.clip(_ordered(guess[cuts]), near, far)
+        # a number beyond an end is that end; unsigned, because the way from one end to the other is longer than 2^63
+        to_near, to_far = (end.astype(np.uint64) for end in (middle - near, far - middle))
+        below = [np.where(to_near > offset, middle - offset, near) for offset in reversed(_OFFSETS)]
+        above = [np.where(to_far > offset, middle + offset, far) for offset in _OFFSETS]
+        points = np.stack([near, *below, middle, *above, far])
+        first[cuts], last[cuts] = _bracket(goes_left, points, cuts)
+    return first, last
+
+
+def _bracket(
+    goes_left: Callable[[Floats, NDArray[np.intp]], Bools], points: NDArray[np.int64], cuts: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of ascending points, the last that goes left and the next; the first goes left, the last does not."""
+    is_left = np.concatenate([goes_left(_number(points[1:-1]), cuts), np.zeros((1, len(cuts)), bool)])
+    is_left[points[1:] == points[0]] = True
+    is_left[points[1:] == points[-1]] = False
+    n_left, own = np.argmin(is_left, axis=0), np.arange(len(cuts))
+    return points[n_left, own], points[n_left + 1, own]
 
 
 def _ordered(values: Floats) -> NDArray[np.int64]:

@@ -16,7 +16,9 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
+    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
@@ -28,12 +30,18 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from treefocus.adapters.pipeline_functions import INSTEAD, check_function
 from treefocus.errors import UnsupportedModel
 from treefocus.tables.labels import is_null
 
-SCALERS = (StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, PowerTransformer, QuantileTransformer)
+SCALERS = (
+    StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, PowerTransformer, QuantileTransformer, Binarizer,
+)  # fmt: skip
 ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
-_STEPS = (ColumnTransformer, FeatureUnion, Pipeline, SimpleImputer, MissingIndicator, *SCALERS, *ENCODERS)
+_STEPS = (
+    ColumnTransformer, FeatureUnion, Pipeline, SimpleImputer, MissingIndicator, FunctionTransformer, KBinsDiscretizer,
+    *SCALERS, *ENCODERS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,8 @@ class Walk:
 
     def through(self, step: Any, name: str, tracks: Sequence[Track]) -> list[Track]:
         """The features behind a fitted step."""
+        if is_sampler(step):
+            return list(tracks)
         if step is None or _is_word(step, "passthrough"):
             self.touched.update(track.column for track in tracks)
             return list(tracks)
@@ -83,7 +93,14 @@ class Walk:
             return self._imputer(step, name, tracks)
         if isinstance(step, MissingIndicator):
             return [replace(tracks[j], is_scaled=True) for j in step.features_]
-        if isinstance(step, SCALERS):
+        if isinstance(step, FunctionTransformer):
+            check_function(step, name, len(tracks))
+        if isinstance(step, KBinsDiscretizer) and step.encode != "ordinal":
+            raise UnsupportedModel(
+                f"The pipeline's step {name!r} is a KBinsDiscretizer with a column a bin, so that one number decides "
+                "in two directions; use KBinsDiscretizer(encode='ordinal'), by which trees split as well."
+            )
+        if isinstance(step, (*SCALERS, FunctionTransformer, KBinsDiscretizer)):
             self.numeric.update(track.column for track in tracks if not track.is_encoded)
             return [replace(track, is_scaled=True) for track in tracks]
         if isinstance(step, ENCODERS):
@@ -155,6 +172,11 @@ class Walk:
         known += [label for label in labels if label not in known]
 
 
+def is_sampler(step: Any) -> bool:
+    """Whether a step chooses or makes training rows, as imbalanced-learn's do, and does nothing at prediction."""
+    return hasattr(step, "fit_resample") and not hasattr(step, "transform")
+
+
 def _positions(columns: Any, names: Any, n_columns: int) -> list[int]:
     """The numbers of the columns that a fitted ColumnTransformer gives to one of its transformers."""
     if callable(columns):
@@ -183,12 +205,8 @@ def _plain(label: Any) -> Any:
 
 
 def _unknown(step: Any, name: str) -> str:
-    kind = type(step).__name__
-    if isinstance(step, FunctionTransformer):
-        kind = "FunctionTransformer with a function of its own"
     known = ", ".join(sorted(each.__name__ for each in _STEPS))
     return (
-        f"The pipeline's step {name!r} is a {kind}, which cannot be taken apart column by column; known are {known}. "
-        "Explain the last step's model alone, on a table with that step applied: Explainer(pipeline[-1], "
-        "pipeline[:-1].transform(X))."
+        f"The pipeline's step {name!r} is a {type(step).__name__}, which cannot be taken apart column by column; known "
+        f"are {known}. {INSTEAD}"
     )

@@ -28,10 +28,9 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     StackingClassifier,
     StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
@@ -64,10 +63,14 @@ REFUSED = {
         "it predicts the weighted median of its trees, which is no sum; "
         "use GradientBoostingRegressor or RandomForestRegressor instead."
     ),
-    VotingClassifier: "explain one of its tree ensembles, or train one larger tree ensemble instead.",
-    VotingRegressor: "explain one of its tree ensembles, or train one larger tree ensemble instead.",
-    StackingClassifier: "its last model is fed by others; explain a single tree ensemble instead.",
-    StackingRegressor: "its last model is fed by others; explain a single tree ensemble instead.",
+    StackingClassifier: (
+        "its last model reads what others predict, so that its answer is no sum over trees of the row; explain one of "
+        "its models, model.estimators_[0], or train a VotingClassifier(voting='soft') of forests instead."
+    ),
+    StackingRegressor: (
+        "its last model reads what others predict, so that its answer is no sum over trees of the row; explain one of "
+        "its models, model.estimators_[0], or train a VotingRegressor instead."
+    ),
 }
 
 
@@ -98,7 +101,7 @@ def to_source(model: Any) -> Source:
 
 def _averaging(model: Any) -> Source:
     """A tree, or the mean of trees: class shares, or predicted values."""
-    estimators = list(model.estimators_) if hasattr(model, "estimators_") else [model]
+    estimators = [behind_sampler(own) for own in model.estimators_] if hasattr(model, "estimators_") else [model]
     odd = next((own for own in estimators if not isinstance(own, _TREES)), None)
     if odd is not None:
         raise UnsupportedModel(
@@ -118,6 +121,13 @@ def _averaging(model: Any) -> Source:
         shares_of = asked(model.predict_proba)
         return Source(forest, asked(model.predict), shares_of, shares_of)
     return Source(forest, asked(model.predict), asked(lambda rows: model.predict(rows)[:, None]))
+
+
+def behind_sampler(model: Any) -> Any:
+    """The model itself, or the last step of a pipeline whose other steps choose rows and do nothing at prediction."""
+    if isinstance(model, Pipeline) and all(hasattr(step, "fit_resample") for _, step in model.steps[:-1]):
+        return model[-1]
+    return model
 
 
 def shares(estimator: Any, model: Any) -> Any:

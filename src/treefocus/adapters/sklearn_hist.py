@@ -64,6 +64,7 @@ def to_source(model: Any) -> Source:
         asked(lambda rows: model._raw_predict(decoded(forest, rows))),
         asked(lambda rows: model.predict_proba(decoded(forest, rows))) if is_classifier(model) else None,
         takes_infinite=True,
+        to_rows=lambda rows: decoded(forest, rows),
     )
 
 

@@ -67,7 +67,26 @@ def to_source(model: Any) -> Source:
     has_probabilities = forest.decision != "value" and forest.link in ("sigmoid", "softmax")
     has_probabilities &= probabilities(np.zeros((1, forest.n_features))).shape[1] == forest.n_classes
     shares = asked(probabilities) if has_probabilities else None
-    return Source(fitted, asked(answers), asked(margins), shares, precision=1e-5)
+    return Source(
+        fitted, asked(answers), asked(margins), shares, precision=1e-5, to_rows=lambda rows: _given(forest, rows)
+    )
+
+
+def _given(forest: Forest, rows: Floats) -> Any:
+    """Rows as XGBClassifier.predict takes them: a table where categories have names, else numbers."""
+    if forest.categories is None or not any(isinstance(own[0], str) for own in forest.categories.labels if own):
+        return rows
+    import pandas
+
+    columns: dict[str, Any] = {}
+    for f, labels in enumerate(forest.categories.labels):
+        name = str(f) if forest.feature_names is None else forest.feature_names[f]
+        if labels is None:
+            columns[name] = rows[:, f]
+        else:
+            codes = np.where(np.isnan(rows[:, f]), -1, rows[:, f]).astype(np.intp)
+            columns[name] = pandas.Categorical.from_codes(codes, categories=pandas.Index(list(labels)))
+    return pandas.DataFrame(columns)
 
 
 def _booster(model: Any) -> tuple[Booster, int | None]:

@@ -64,11 +64,11 @@ def _add_questions(own: APIRouter, service: Service, workers: Workers) -> None:
     )  # fmt: skip
     async def predict(body: RowsBody) -> Any:
         service.limits.check_call(len(body.rows))
-        values = service.values_of(body.rows)
-        said = await workers.run(lambda _: service.predict(values), Errand())
+        rows = service.table_of(body.rows)
+        said = await workers.run(lambda _: service.predict(rows.values), Errand())
         pairs = zip(said.labels, said.probabilities, strict=True)
-        rows = [{"predicted": label, "probabilities": shares} for label, shares in pairs]
-        return JSONResponse({"classes": service.classes, "rows": rows})
+        told = [{"predicted": label, "probabilities": shares} for label, shares in pairs]
+        return JSONResponse({"classes": service.classes, "rows": told})
 
     @own.post(
         "/explain", summary="What would have to change?", response_model=answers.ExplainAnswer, tags=["questions"],
@@ -77,9 +77,9 @@ def _add_questions(own: APIRouter, service: Service, workers: Workers) -> None:
     async def explain(request: Request, body: ExplainBody) -> Response:
         """The smallest change of each row that gets the wanted answer, and what is proven about it."""
         service.limits.check_call(len(body.rows))
-        values, question = service.values_of(body.rows), body.question(service.asked)
-        errand = Errand(service.limits.patience(len(values), question.n_searches))
-        work = workers.run(lambda own: service.explain(values, question, own).to_json(), errand)
+        rows, question = service.table_of(body.rows), body.question(service.asked)
+        errand = Errand(service.limits.patience(len(body.rows), question.n_searches))
+        work = workers.run(lambda own: service.explain(rows, question, own).to_json(), errand)
         try:
             return Response(await _while_heard(request, errand, work), media_type="application/json")
         except CalledOff:

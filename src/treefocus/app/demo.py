@@ -13,7 +13,7 @@ DEMO_SECONDS = 0.05  # a row, as in `treefocus demo`
 
 def demo_service(
     limits: Limits | None = None,
-    distance: str = "manhattan",
+    distance: str = ExplainOptions.distance,
     title: str | None = None,
     time_limit: float | None = None,
 ) -> Service:
@@ -22,9 +22,8 @@ def demo_service(
     The forest is the carried one: without scikit-learn to import and train, the page is there in half the time.
     """
     applications = as_table(loans.load()[0], "rows")
-    asked = ExplainOptions(
-        distance=distance, constraints=loans.CONSTRAINTS, target="approved", time_limit=time_limit or DEMO_SECONDS
-    )
+    seconds = DEMO_SECONDS if time_limit is None else time_limit
+    asked = ExplainOptions(distance=distance, constraints=loans.CONSTRAINTS, target="approved", time_limit=seconds)
     return Service(
         loans.forest(), applications, applications, schema=loans.SCHEMA, asked=asked, limits=limits,
         title=title or "Loan applications",

@@ -121,14 +121,9 @@ def _row_schema(service: Service) -> dict[str, Any]:
 
 
 def _example(service: Service, *, is_question: bool) -> dict[str, Any]:
-    if len(service.rows.values):
-        values = service.rows.values[0]
-    else:
-        values = np.where(np.isfinite(service.space.low), service.space.low, 0.0)
-    row = {
-        name: None if np.isnan(value) else float(value)
-        for name, value in zip(service.schema.names, values, strict=True)
-    }
+    lowest = np.where(np.isfinite(service.space.low), service.space.low, 0.0)
+    cells = service.written(0) if len(service.rows.values) else service.row_of(lowest).row(0)
+    row = dict(zip(service.schema.names, cells, strict=True))
     if not is_question:
         return {"rows": [row]}
     return {"rows": [row], "target": targets(service)[0], "distance": "manhattan", "time_limit": 1.0}

@@ -20,6 +20,7 @@ from typing import Any
 from treefocus.errors import InvalidInput
 from treefocus.storage.atomic import sync_folder, write_whole
 from treefocus.storage.lock import locked
+from treefocus.storage.parts import Parts
 
 ENDS = {"done": "result.json", "failed": "failed.json", "cancelled": "cancelled.json"}
 _IDENTIFIER = re.compile("[0-9a-f]{32}")
@@ -72,10 +73,8 @@ class JobFolder:
 
     def end(self, identifier: str, status: str, record: dict[str, Any]) -> None:
         """Write how the job ended, then drop its parts."""
-        folder = self.path / identifier
-        write_whole(folder / ENDS[status], json.dumps(record, allow_nan=False))
-        for part in folder.glob("part-*.json"):
-            part.unlink()
+        write_whole(self.path / identifier / ENDS[status], json.dumps(record, allow_nan=False))
+        self.parts(identifier).keep_only(())
 
     def ended(self, identifier: str, status: str) -> dict[str, Any]:
         """What `end` wrote."""
@@ -85,26 +84,19 @@ class JobFolder:
         """Where the answers of a job that is done lie."""
         return self.path / identifier / ENDS["done"]
 
-    def has_part(self, identifier: str, number: int) -> bool:
-        """Whether these rows have their answers."""
-        return self._part(identifier, number).is_file()
-
-    def write_part(self, identifier: str, number: int, text: str) -> None:
-        """Keep the answers of some rows."""
-        write_whole(self._part(identifier, number), text)
+    def parts(self, identifier: str) -> Parts:
+        """The answers that a job has so far."""
+        return Parts(self.path / identifier, ".json", 6)
 
     def read_part(self, identifier: str, number: int) -> dict[str, Any]:
         """The answers of some rows."""
-        return _read(self._part(identifier, number))
+        return _read(self.parts(identifier).path(number))
 
     def remove(self, identifier: str) -> None:
         """Forget a job and all that belongs to it."""
         gone = self.path / f".new-{identifier}"
         (self.path / identifier).rename(gone)  # from here on it is no job, whatever happens
         shutil.rmtree(gone, ignore_errors=True)
-
-    def _part(self, identifier: str, number: int) -> Path:
-        return self.path / identifier / f"part-{number:06d}.json"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class Jobs:
         """Take a job, after looking whether it can be answered at all."""
         service = self._service
         service.limits.check_job(len(body.rows))
-        service.values_of(body.rows)
+        service.table_of(body.rows)
         question = body.question(service.asked)
         service.check(question, len(body.rows))
         with self._changed:
@@ -176,20 +176,21 @@ class Jobs:
         if request["server"] != service.identity:
             raise InvalidInput("The job was submitted to a server with another model, other data or other defaults.")
         body = ExplainBody.model_validate(request["body"], strict=False)
-        values, question = service.values_of(body.rows), body.question(service.asked)
+        rows, question = service.table_of(body.rows), body.question(service.asked)
         job.errand.seconds = service.limits.patience(PART, question.n_searches)
+        kept = self._folder.parts(job.id)
         for number, part in enumerate(_parts(job.n_rows)):
             job.done, job.errand.done = part.start, 0
-            if self._folder.has_part(job.id, number):
+            if kept.has(number):
                 continue
             own = _part_of(question.target, part)
             job.errand.begin()
             found = service.explain(
-                values[part], replace(question, target=own), job.errand, labels=range(part.start, part.stop),
+                rows.part(part), replace(question, target=own), job.errand, labels=range(part.start, part.stop),
                 n_jobs=service.limits.calls_at_once,
             )  # fmt: skip
             job.errand.heard(0)
-            self._folder.write_part(job.id, number, found.to_json())
+            kept.write(number, found.to_json())
         self._end(job, "done", self._joined(job))
 
     def _joined(self, job: Job) -> dict[str, Any]:

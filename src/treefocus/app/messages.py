@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, create_model
 
 from treefocus.app.options import (
     Body,
@@ -43,7 +43,12 @@ class RowsBody(Body):
     )
 
 
-class ExplainBody(RowsBody):
+_PLAIN = {name: option for name, option in OPTIONS.items() if option.wire is not None}
+_FIELDS: Any = {name: (one.wire, Field(one.default, description=one.told())) for name, one in _PLAIN.items()}
+PlainOptions: Any = create_model("PlainOptions", __base__=RowsBody, **_FIELDS)  # that need no words of their own here
+
+
+class ExplainBody(PlainOptions):  # type: ignore[misc]
     """Rows and what is asked about them: the options of `Explainer` and of `Explainer.explain`."""
 
     target: TargetBody | None = Field(
@@ -61,14 +66,15 @@ class ExplainBody(RowsBody):
             "the server's own constraints if not given"
         ),
     )
-    strategy: str = _one_of("strategy", "auto")
+    strategy: str = _one_of("strategy", OPTIONS["strategy"].default)
     time_limit: FiniteFloat | None = Field(
         None, description=OPTIONS["time_limit"].told(), json_schema_extra={"exclusiveMinimum": 0}
     )
-    seed: int = Field(0, description=OPTIONS["seed"].told(), ge=0, lt=2**32)
-    n: int = Field(1, description=OPTIONS["n"].told(), json_schema_extra={"minimum": 1})
+    seed: int = Field(OPTIONS["seed"].default, description=OPTIONS["seed"].told(), ge=0, lt=2**32)
+    n: int = Field(OPTIONS["n"].default, description=OPTIONS["n"].told(), json_schema_extra={"minimum": 1})
     scale: str | list[FiniteFloat] | None = Field(
-        "range", description=OPTIONS["scale"].told(': "range", "std", "mad", null for values as they are, or sizes')
+        OPTIONS["scale"].default,
+        description=OPTIONS["scale"].told(': "range", "std", "mad", null for values as they are, or sizes'),
     )
     bounds: list[FiniteFloat | list[FiniteFloat]] | None = Field(
         None, description=OPTIONS["bounds"].told(": low and high, each a number or one a column"),
@@ -107,7 +113,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 _SERVERS_IF_NULL = ("distance", "constraints", "time_limit")
-_SERVERS_UNLESS_SAID = ("target", "weights", "plausibility")
+_SERVERS_UNLESS_SAID = ("target", "weights", "plausibility", *_PLAIN)
 _TO_WIRE: dict[str, Callable[[Any], Any]] = {
     "target": target_body,
     "constraints": lambda constraints: [constraint_body(one) for one in constraints],

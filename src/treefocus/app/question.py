@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treefocus.options import SERVICE, ExplainerOptions, names_at
+from treefocus.options import OPTIONS, SERVICE, ExplainerOptions, names_at
 from treefocus.search.plausible import FURTHER
 
 
@@ -17,8 +17,12 @@ class ExplainOptions(ExplainerOptions):
 
     @property
     def text(self) -> str:
-        """All that a caller can say as text; jobs that an earlier server left behind are known by it."""
-        return f"Question({', '.join(f'{name}={getattr(self, name)!r}' for name in names_at(SERVICE))})"
+        """All that a caller can say as text; jobs that an earlier server left behind are known by it.
+
+        A plain option that is not used is left out, so that one which is new does not make old jobs another server's.
+        """
+        names = [name for name in names_at(SERVICE) if OPTIONS[name].wire is None or getattr(self, name) is not None]
+        return f"Question({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     @property
     def n_searches(self) -> int:

@@ -15,23 +15,20 @@ from treefocus.adapters import translate
 from treefocus.app.limits import Limits
 from treefocus.app.question import ExplainOptions
 from treefocus.app.workers import Errand
-from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import predictions
 from treefocus.explanation.batch import Explanations
+from treefocus.explanation.json import cell
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Floats
 from treefocus.model.grid import readable
 from treefocus.options import EXPLAINER, SERVICE, named, names_at
 from treefocus.problem.targets import one_a_row, put
 from treefocus.schema.schema import Schema
-from treefocus.tables.columns import check_columns
-from treefocus.tables.labels import Coding, encode, label_of
+from treefocus.tables.cells import Cell, CellTable, table_of_cells, table_of_codes
 from treefocus.tables.table import Table
 
-Cell = float | str | bool | None
 COMPARED = ("euclidean", "manhattan", "cosine", "mahalanobis")
-_UNSEEN = object()  # stands for a category that the model does not know
 _EXPLAINERS = 16  # kept, the last used; each holds up to 10,000 examples
 
 
@@ -73,10 +70,9 @@ class Service:
         explainer = self.explainer(self.asked)
         self.schema, self.space, self.forest = explainer.schema, explainer.space, explainer.forest
         self.has_order = explainer.has_order.tolist()
-        self._folding = explainer.folding
         self.rows = explainer.table_of(rows)
-        coding = Coding.of(self.forest, self.schema.names)
-        self.labels = (None,) * len(self.schema) if coding is None else coding.labels
+        self.labels = explainer.labels
+        self._labels = None if self.forest.categories is None else self.labels
         self.fingerprint = fingerprint(given)
         self.identity = self._identity()
         self.predictions = self.predict(self.rows.values)
@@ -104,10 +100,10 @@ class Service:
         target = question.target
         if isinstance(target, list):
             target = each[0] if each else None
-        self.explain(np.empty((0, len(self.schema))), replace(question, target=target))
+        self.explain(self.table_of([]), replace(question, target=target))
 
     def explain(
-        self, values: Floats, question: ExplainOptions, errand: Errand | None = None, *,
+        self, rows: CellTable, question: ExplainOptions, errand: Errand | None = None, *,
         labels: Sequence[Any] | None = None, n_jobs: int = 1,
     ) -> Explanations:  # fmt: skip
         """The answers; `labels` are the rows' names, else 0, 1, ...."""
@@ -116,26 +112,13 @@ class Service:
         self.limits.check_measure(question.plausibility)
         limit = self.asked.time_limit if question.time_limit is None else question.time_limit
         found = self.explainer(question).explain(
-            self._as_written(values), question.target, question.strategy, time_limit=limit, n_jobs=n_jobs,
+            rows, question.target, question.strategy, time_limit=limit, n_jobs=n_jobs,
             seed=question.seed, progress=False if errand is None else errand.heard, n=question.n,
         )  # fmt: skip
-        return found if labels is None else _labelled(found, tuple(labels))
+        return found.labelled(labels)
 
-    def _as_written(self, values: Floats) -> Any:
-        """The rows as they stand in the user's table: categories by their labels, one-hot groups column by column."""
-        every = self.labels
-        if self._folding is not None:
-            values, every = self._folding.unfolded(values), self._folding.labels
-        if all(labels is None for labels in every):
-            return values
-        rows = values.astype(object)
-        for j, labels in enumerate(every):
-            if labels is not None:
-                rows[:, j] = [None if code != code else _label(code, labels) for code in values[:, j]]
-        return rows
-
-    def compared(self, row: Floats, question: ExplainOptions, errand: Errand, label: Any) -> dict[str, Explanations]:
-        """One row, (1, n_features), under the four distances that people know."""
+    def compared(self, row: CellTable, question: ExplainOptions, errand: Errand, label: Any) -> dict[str, Explanations]:
+        """One row under the four distances that people know."""
         return {
             name: self.explain(row, replace(question, distance=name, n=1), errand, labels=[label]) for name in COMPARED
         }
@@ -157,45 +140,25 @@ class Service:
         known = [number for number in self.predictions.labels if number is not None] or [0.0]
         return min(known), float(np.median(known)), max(known)
 
-    def values_of(self, rows: Sequence[Mapping[str, Cell] | Sequence[Cell]]) -> Floats:
-        """(n_rows, n_features) rows that came as objects by column name, or as lists in the model's order.
+    def table_of(self, rows: Sequence[Mapping[str, Cell] | Sequence[Cell]]) -> CellTable:
+        """Rows that came as objects by column name, or as lists in the model's order, as they are written there.
 
         A cell is a number, a category of the column, or None where it is missing.
         """
-        values = np.full((len(rows), len(self.schema)), np.nan)
-        for i, row in enumerate(rows):
-            cells = self._in_order(i, row) if isinstance(row, Mapping) else row
-            if len(cells) != len(self.schema):
-                reject(f"rows[{i}]", f"{len(self.schema)} values long", len(cells))
-            values[i] = [self._number(i, j, cell) for j, cell in enumerate(cells)]
-        return values
+        booleans = [feature.name for feature in self.schema.features if feature.kind == "boolean"]
+        return table_of_cells(rows, self.schema.names, self._labels, booleans)
 
-    def _number(self, i: int, j: int, cell: Cell) -> float:
-        labels = self.labels[j]
-        if labels is not None:
-            return float(encode([cell], labels)[0])
-        if isinstance(cell, str | bool):
-            reject(f"rows[{i}].{self.schema.names[j]}", "a number", repr(cell))
-        return np.nan if cell is None else float(cell)
+    def written(self, i: int) -> list[Cell]:
+        """A row of the server's as a caller would write it."""
+        return [cell(value) for value in self.rows.row(i)]
 
-    def _in_order(self, i: int, row: Mapping[str, Cell]) -> list[Cell]:
-        names = self.schema.names
-        check_columns(f"rows[{i}]", tuple(row), names, hint="; null is a missing value")
-        return [row[name] for name in names]
-
-
-def _labelled(found: Explanations, labels: tuple[Any, ...]) -> Explanations:
-    others = tuple(replace(other, row_labels=labels) for other in found.others)
-    return replace(found, row_labels=labels, others=others)
+    def row_of(self, values: Floats) -> CellTable:
+        """One row, (n_features,), whose categories stand by their codes, as the page holds them."""
+        return table_of_codes(values[None, :], self._labels)
 
 
 def _where(is_known: Any, values: list[Any]) -> list[Any]:
     return [value if known else None for value, known in zip(values, is_known, strict=True)]
-
-
-def _label(code: float, labels: Sequence[Any]) -> Any:
-    known = label_of(code, labels)
-    return _UNSEEN if known is None else known
 
 
 def _frozen(option: Any) -> Any:

@@ -18,10 +18,12 @@ from treefocus.explanation.batch import Explanation, Explanations
 from treefocus.model.forest import Floats
 from treefocus.problem.plausibility import Measure
 from treefocus.render.phrases import DEFAULT
+from treefocus.tables.cells import CellTable
 
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
 TYPED = "typed in"
 PATIENCE = 0.5  # seconds that people wait gladly for a proof, and programs do not
+SECONDS = ExplainOptions.time_limit or PATIENCE  # where the server has no limit
 _KINDS: dict[str, type[Fixed | Increasing | Decreasing]] = {FIXED: Fixed, UP: Increasing, DOWN: Decreasing}
 
 
@@ -44,8 +46,8 @@ class Visit:
     rules: list[Rule] = field(default_factory=list)
     more: str = ""  # further constraints in words, one a line
     wish: Wish = field(default_factory=Wish)
-    distance: str = "manhattan"
-    time_limit: float = 1.0
+    distance: str = ExplainOptions.distance
+    time_limit: float = SECONDS
     n_ways: int = 1
     weights: list[float | None] = field(default_factory=list)  # a column; None and 1 are the same
     measure: Measure | None = None  # of how like the training rows an answer has to be
@@ -60,7 +62,7 @@ class Visit:
         asked, labels = service.asked, service.predictions.labels
         middle = np.where(np.isfinite(service.space.low), (service.space.low + service.space.high) / 2, 0.0)
         own = asked.weights or {}
-        seconds = min(max(asked.time_limit or 1.0, PATIENCE), service.limits.seconds_per_row)
+        seconds = min(max(asked.time_limit or SECONDS, PATIENCE), service.limits.seconds_per_row)
         visit = cls(
             service, middle, wish=Wish.of(service), distance=asked.distance, time_limit=seconds,
             rules=[Rule() for _ in service.schema.features],
@@ -137,14 +139,14 @@ class Visit:
         return [first, *(other for other in others if other.status.has_answer)]
 
     @property
-    def row(self) -> Floats:
-        """(1, n_features) the row that is asked about."""
-        return self.values[None, :]
+    def row(self) -> CellTable:
+        """The row that is asked about, as a table of one."""
+        return self.service.row_of(self.values.copy())
 
     @property
     def prediction(self) -> tuple[Any, list[float] | None]:
         """Class and probabilities of the row, or its number."""
-        said = self.service.predict(self.row)
+        said = self.service.predict(self.values[None, :])
         return said.labels[0], said.probabilities[0]
 
 

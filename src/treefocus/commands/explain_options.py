@@ -41,6 +41,9 @@ SchemaFile = Annotated[
 # what small means, and what may change
 DistanceName = Annotated[str, typer.Option(metavar="NAME", help=_one_of("distance"))]
 Fix = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that must not change. Repeatable.")]
+Vary = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help=OPTIONS["vary"].told("; all if not given") + " Repeatable.")
+]
 Increase = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only grow. Repeatable.")]
 Decrease = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only shrink. Repeatable.")
@@ -96,6 +99,9 @@ Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A column of the files that is not the model's. Repeatable."),
 ]
+Id = Annotated[
+    str | None, typer.Option("--id", metavar="COLUMN", help="A column of DATA that names the rows; not the model's.")
+]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help=OPTIONS["time_limit"].told())]
 Threads = Annotated[int | None, typer.Option(metavar="N", help=OPTIONS["n_jobs"].told("; all cores if not given"))]
 Seed = Annotated[int, typer.Option(metavar="N", help=OPTIONS["seed"].told())]
@@ -113,7 +119,35 @@ Keep = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="With -o FOLDER: a column of DATA to carry along. Repeatable."),
 ]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="Of text files: utf-8, latin-1, cp1252, ...")]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHARACTER", help="Between cells; a comma in .csv, a tab in .tsv if not given.")
+]
+Decimal = Annotated[str, typer.Option(metavar="CHARACTER", help="Before the fraction of a number: . or ,")]
+MaxInvalid = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE",
+        help="The share of rows, or their number, that may be INVALID; with more the exit code is 3, and the first "
+        "reasons are told.",
+    ),
+]
 PartRows = Annotated[int | None, typer.Option(min=1, metavar="N", help="With -o FOLDER: rows a file of answers.")]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Write a certificate of every row to a folder, for `treefocus verify`."),
+]
+WithProof = Annotated[
+    bool, typer.Option("--proof", help="With --certificates: the proofs, too, for `treefocus check`.")
+]
+Letters = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Also write a letter a row into this folder: row-1.txt, ...")
+]
+LetterTemplate = Annotated[
+    str,
+    typer.Option("--template", metavar="NAME", help="Of the letters: plain, eu, us, or a text file with ${fields}."),
+]
+Language = Annotated[str, typer.Option(metavar="CODE", help="Of sentences and letters: en, de, fr.")]
 Output = Annotated[
     str | None,
     typer.Option(

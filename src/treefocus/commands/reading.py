@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,29 +16,55 @@ from treefocus.model.forest import Forest
 from treefocus.problem.targets import Interval, Probability
 from treefocus.schema.schema import INTEGER
 from treefocus.tables.columns import check_columns
-from treefocus.tables.files import read_names, read_table
+from treefocus.tables.files import read_columns, read_names, read_table
 from treefocus.tables.labels import Coding
 from treefocus.tables.table import Table
+from treefocus.tables.text import STANDARD, TextFormat
+
+Say = Callable[[str], None]
 
 
-def read_rows(path: Path, ignore: Sequence[str] | None, forest: Forest, known: Table | None) -> Table:
-    """The rows of a file, its columns in the model's order, or in that of the training rows."""
-    names = [name for name in read_names(path) if name not in (ignore or ())]
+def read_rows(
+    path: Path,
+    ignore: Sequence[str] | None,
+    forest: Forest,
+    known: Table | None,
+    text: TextFormat = STANDARD,
+    say: Say | None = None,
+) -> Table:
+    """The rows of a file, its columns in the model's order, or in that of the training rows.
+
+    Columns that are not the model's are left out; `say` hears which.
+    """
+    names = [name for name in read_names(path, text) if name not in (ignore or ())]
     wanted = forest.feature_names or (names if known is None else known.names) or ()
     surplus = [name for name in names if name not in wanted]
     check_columns(str(path), names, wanted, may_have_others=True)
-    if surplus:
-        options = " ".join(f"--ignore {shlex.quote(name)}" for name in surplus)
-        raise InvalidInput(f"{path} has columns that are not the model's; leave them out with {options}.")
+    if surplus and say is not None:
+        say(f"Note: {', '.join(surplus)} in {path} {'is no column' if len(surplus) == 1 else 'are no columns'} of the "
+            "model's and left out.")  # fmt: skip
+    names = [name for name in names if name in wanted]
     if names and len(names) != forest.n_features:
         raise InvalidInput(
             f"{path} has {len(names)} columns and the model takes {forest.n_features}; --ignore leaves columns out."
         )
-    table = read_table(path, ignore or (), Coding.of(forest)).select(wanted)
+    table = read_table(path, (*(ignore or ()), *surplus), Coding.of(forest), text).select(wanted)
     if known is None:
         return table
     seems_whole = (table.grain == INTEGER) & (known.grain != INTEGER)  # few rows can be whole numbers by chance
     return replace(table, grain=np.where(seems_whole, known.grain, table.grain))
+
+
+def labels_of(path: Path, column: str | None, text: TextFormat = STANDARD) -> tuple[str, ...] | None:
+    """What --id names: the rows' names, from a column of the file."""
+    if column is None:
+        return None
+    names = read_names(path, text)
+    if column not in names:
+        reject("--id", f"a column of {path}: {', '.join(names)}", repr(column))
+    written = read_columns(path, [name for name in names if name != column], text)[column]
+    cells = written.tolist() if isinstance(written, np.ndarray) else written.to_pylist()
+    return tuple(str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells)
 
 
 def constraints_of(

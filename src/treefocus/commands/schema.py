@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from treefocus.constraints.suggest import suggest_constraints
 from treefocus.errors import InvalidInput
 from treefocus.schema.schema import Schema
 from treefocus.tables.files import TABLE_FILES, check_suffix, read_columns
@@ -23,14 +24,24 @@ def schema(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the schema to a .yaml file.")
     ] = None,
+    suggest: Annotated[
+        bool, typer.Option("--suggest", help="Also list constraints that the rows seem to obey, to accept or to leave.")
+    ] = False,
+    exceptions: Annotated[
+        float, typer.Option(metavar="SHARE", help="With --suggest: the share of rows that may break a constraint.")
+    ] = 0.0,
 ) -> None:
     """Guess what the columns of DATA are: whole numbers, steps, categories, one-hot groups.
 
     Prints a table. With -o the guess goes to a YAML file as well: correct it, add units and words, and give it to
     explain with --schema.
 
+    With --suggest, relations between columns follow, a line each with what speaks for it: give those that you accept
+    to explain with --constraint.
+
     \b
       treefocus schema rows.csv -o schema.yaml
+      treefocus schema rows.csv --suggest
       treefocus explain model.json rows.csv --schema schema.yaml
     """
     check_suffix(data, TABLE_FILES)
@@ -38,8 +49,14 @@ def schema(
         check_suffix(output, SCHEMA_FILES)
         if not output.parent.is_dir():
             raise InvalidInput(f"There is no folder {output.parent}.")
-    guessed = Schema.infer(read_columns(data, ignore or ()))
+    columns = read_columns(data, ignore or ())
+    guessed = Schema.infer(columns)
     typer.echo(str(guessed))
+    if suggest:
+        found = suggest_constraints(columns, exceptions=exceptions)
+        typer.echo(
+            f"\nThe rows seem to obey:\n{found.to_text()}" if found else "\nNo relation between columns stands out."
+        )
     if output is not None:
         guessed.save(output)
         typer.echo(f"\nWritten to {output}. Correct it there, and add units and words.")

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from treefocus.adapters import load_model, translate
+from treefocus.app.limits import Limits
+from treefocus.app.question import ExplainOptions
 from treefocus.commands import serve_options as options
 from treefocus.commands.reading import constraints_of, read_rows, target_of, weights_of
 from treefocus.commands.schema import read_schema
 from treefocus.constraints.kinds import Constraint
 from treefocus.errors import InvalidInput, TreefocusError
+from treefocus.options import check
 
 if TYPE_CHECKING:
-    from treefocus.app.limits import Limits
     from treefocus.app.service import Service
 
 
@@ -27,7 +30,7 @@ def serve(
     train: options.Train = None,
     schema: options.SchemaFile = None,
     demo: options.Demo = False,
-    distance: options.AskedDistance = "manhattan",
+    distance: options.AskedDistance = ExplainOptions.distance,
     fix: options.Fix = None,
     increasing: options.Increase = None,
     decreasing: options.Decrease = None,
@@ -44,11 +47,11 @@ def serve(
     port: options.Port = 8080,
     token: options.Token = None,
     jobs: options.JobsFolder = None,
-    max_rows: options.MaxRows = 100,
-    max_job_rows: options.MaxJobRows = 100_000,
-    max_seconds: options.MaxSeconds = 10.0,
-    max_body: options.MaxBody = 16_000_000,
-    max_jobs: options.MaxJobs = 4,
+    max_rows: options.MaxRows = Limits.rows_per_call,
+    max_job_rows: options.MaxJobRows = Limits.rows_per_job,
+    max_seconds: options.MaxSeconds = Limits.seconds_per_row,
+    max_body: options.MaxBody = Limits.body_bytes,
+    max_jobs: options.MaxJobs = Limits.jobs_open,
     allow_pickle: options.AllowPickle = False,
     access_log: options.AccessLog = False,
 ) -> None:
@@ -59,7 +62,6 @@ def serve(
       treefocus serve model.json --data rows.csv --train train.csv --schema schema.yaml
     """
     _check_installed()
-    from treefocus.app.limits import Limits
     from treefocus.app.running import default_jobs_folder, run
     from treefocus.app.security import check_binding
 
@@ -68,6 +70,7 @@ def serve(
         rows_per_call=max_rows, rows_per_job=max_job_rows, seconds_per_row=max_seconds, body_bytes=max_body,
         jobs_open=max_jobs,
     )  # fmt: skip
+    check(time_limit=time_limit)
     limits.check_seconds(time_limit)
     constraints = constraints_of(fix, increasing, decreasing, range_, constraint)
     asked = _Asked(distance, (target, at_least, between), time_limit, constraints, weights_of(weight))
@@ -109,7 +112,6 @@ def _demo(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> Se
 
 def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> Service:
     """The service over the files."""
-    from treefocus.app.question import ExplainOptions
     from treefocus.app.service import Service
 
     if files.model is None or files.data is None:
@@ -117,11 +119,12 @@ def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> 
     model: Any = load_model(files.model, allow_pickle=files.allow_pickle)
     forest = translate(model).forest
     question = ExplainOptions(
-        distance=asked.distance, constraints=tuple(asked.constraints), time_limit=asked.time_limit or 1.0,
+        distance=asked.distance, constraints=tuple(asked.constraints),
+        time_limit=ExplainOptions.time_limit if asked.time_limit is None else asked.time_limit,
         target=None if asked.target == (None, None, None) else target_of(*asked.target, forest), weights=asked.weights,
     )  # fmt: skip
     train = None if files.train is None else read_rows(files.train, files.ignore, forest, None)
-    rows = read_rows(files.data, files.ignore, forest, train)
+    rows = read_rows(files.data, files.ignore, forest, train, say=partial(typer.echo, err=True))
     if train is None:
         typer.echo(
             f"Note: no --train, so the scale and the range that answers stay in come from {files.data} itself.",

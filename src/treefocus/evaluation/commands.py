@@ -82,7 +82,7 @@ def _report(results: dict[str, Any], output: Path, figures: list[Path]) -> None:
 
 
 def tune(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A forest saved as JSON (.json, .json.gz).")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as explain takes it.")],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows to tune on: .csv, .tsv or .parquet.")],
     train: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Training rows, for scale, domain and covariance.")
@@ -102,6 +102,9 @@ def tune(
     ] = None,
     n_jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; all cores if not given.")] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Start of the random numbers.")] = 0,
+    allow_pickle: Annotated[
+        bool, typer.Option("--allow-pickle", help="Read pickle and joblib models; this runs code from the file.")
+    ] = False,
 ) -> None:
     """Search sigma, tau, beta and alpha jointly: an answer for every row first, then the smallest mean distance.
 
@@ -112,7 +115,7 @@ def tune(
     from treefocus.search.base import Run
     from treefocus.search.focus import Focus
 
-    problem = _problem(model, data, train, distance, ignore or [])
+    problem = _problem(model, data, train, distance, ignore or [], allow_pickle)
     base = Focus(iterations=iterations, retry=False, polish=False)
     with _bar(trials) as say:
         try:
@@ -130,16 +133,18 @@ def tune(
         output.write_text(json.dumps(tuned.to_dict(), indent=1) + "\n", encoding="utf-8")
 
 
-def _problem(model: Path, data: Path, train: Path | None, distance: str, ignore: list[str]) -> Problem:
+def _problem(
+    model: Path, data: Path, train: Path | None, distance: str, ignore: list[str], allow_pickle: bool
+) -> Problem:
     import numpy as np
 
-    from treefocus.adapters import load_forest
+    from treefocus.adapters import load_model, translate
     from treefocus.problem.distances import as_distance
     from treefocus.problem.space import Space
     from treefocus.schema.schema import Schema
     from treefocus.tables.files import read_table
 
-    forest = load_forest(model)
+    forest = translate(load_model(model, allow_pickle=allow_pickle)).forest
     asked = read_table(data, ignore)
     known = asked if train is None else read_table(train, ignore)
     for path, table in ((data, asked), (train or data, known)):

@@ -209,7 +209,7 @@ class CaseStudy:
 
     def sentences(self) -> dict[str, str]:
         """What the applicant is told, by distance."""
-        return {name: found[0].to_text() for name, found in self.explanations.items()}
+        return {name: found[0].to_text(proof=True) for name, found in self.explanations.items()}
 
 
 def case_study(applicant: int = 49) -> CaseStudy:

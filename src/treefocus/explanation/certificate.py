@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from treefocus import kernels
+from treefocus.check import REJECTED, judge
 from treefocus.errors import InvalidInput, reject
+from treefocus.explanation.proof import prove
 from treefocus.kernels.inputs import Batch, Choices, Lists, Metric
 from treefocus.kernels.rules import ImpliesRule, LinearRule, Rules
 from treefocus.model.fingerprint import digest_of_trees, fingerprint
@@ -40,7 +42,8 @@ from treefocus.problem.distances import (
 from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Score, Slack, put
 from treefocus.problem.words import with_words, words_added
-from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED
+from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED
+from treefocus.schema.steps import is_sound
 from treefocus.search.base import Incumbent, Run, Status
 from treefocus.search.exact import Exact
 from treefocus.search.limits import SearchLimits, check_time_limit
@@ -98,8 +101,14 @@ def certify(
     status: Status,
     limits: SearchLimits | None = None,
     target: Any = None,
+    *,
+    with_proof: bool = False,
+    larger: float | None = None,
 ) -> dict[str, Any]:
-    """The certificate of a problem of one row; `target` as the user put it, where it is no class."""
+    """The certificate of a problem of one row; `target` as the user put it, where it is no class.
+
+    larger: by how much, as a share, round numbers have made the change larger, where they were asked for.
+    """
     from importlib.metadata import version  # slow to import, and seldom needed
 
     batch = problem.batch
@@ -129,7 +138,20 @@ def certify(
     words = words_added(problem.model)
     if words:  # which the model's own file does not have
         record["words"] = [[column, list(own)] for column, own in words.items()]
+    if larger is not None:
+        record["larger"] = larger
+    argument = prove(problem, lower_bound) if with_proof else None
+    if argument is not None and _is_sound(record, argument, problem):
+        record["proof"] = argument
     return record | {"fingerprint": _digest(record)}
+
+
+def _is_sound(record: dict[str, Any], argument: dict[str, Any], problem: Problem) -> bool:
+    """Whether the checker follows a proof that rests on prices of sums, in which it allows for more rounding."""
+    if not any(isinstance(rule, LinearRule) for rule in problem.batch.rules.all):
+        return True
+    written = json.loads(json.dumps(record | {"proof": argument}))
+    return judge(written, json.loads(json.dumps(problem.model.to_record())))[0] != REJECTED
 
 
 def verify(
@@ -402,11 +424,15 @@ def _check_columns(batch: Batch, n: int) -> None:
             reject(f"The certificate's {name.removesuffix('s')}", f"{n} numbers", getattr(batch, name).shape[-1])
     if not (np.isfinite(batch.scale).all() and (batch.scale > 0).all() and np.isfinite(batch.offset).all()):
         reject("The certificate's scale and offset", "finite, the scale above 0", "something else")
-    if not np.isin(batch.grain, (ANY_FLOAT, FLOAT32, INTEGER, LISTED)).all():
-        reject("The certificate's grain", f"from {ANY_FLOAT} to {LISTED}", batch.grain.tolist())
+    if not np.isin(batch.grain, (ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED)).all():
+        reject("The certificate's grain", f"from {ANY_FLOAT} to {STEPPED}", batch.grain.tolist())
     start = batch.lists.start
     if start.shape != (n + 1,) or (np.diff(start, prepend=0) < 0).any() or start[-1] != len(batch.lists.value):
         reject("The certificate's lists", f"those of {n} columns", start.tolist())
+    for column in np.flatnonzero(batch.grain == STEPPED).tolist():
+        numbers = batch.lists.of(column)
+        if len(numbers) != 4 or not is_sound(numbers):
+            reject("The certificate's steps", "a beginning, a step and a divisor above 0, and 0 or 1", numbers.tolist())
     if batch.lists.is_strict.shape != (n,):
         reject("The certificate's lists", f"{n} times strict or not", batch.lists.is_strict.shape)
     for rule in batch.rules.all:

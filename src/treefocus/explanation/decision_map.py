@@ -36,6 +36,17 @@ class DecisionMap:
     is_through_answer: bool  # the other features have the answer's values, not the row's
 
 
+def map_columns(
+    schema: Schema, changed: list[int], asked: tuple[str | int | None, str | int | None]
+) -> tuple[int, int]:
+    """The two columns of a map: those asked for, else those that change most, else the first ones."""
+    chosen = [None if name is None else schema.index(name) for name in asked]
+    ranked = [*changed, *(j for j in range(len(schema)) if j not in changed)]
+    free = (j for j in ranked if j not in chosen)
+    first, second = (next(free, 0) if j is None else j for j in chosen)
+    return first, second
+
+
 def decision_map(
     problem: Problem, schema: Schema, point: Floats | None, columns: tuple[int, int], with_path: bool
 ) -> DecisionMap:

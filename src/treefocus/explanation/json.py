@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from treefocus.errors import InvalidInput, reject
+from treefocus.explanation.answers import Answers
+from treefocus.explanation.change import plain
+from treefocus.explanation.json_values import cell, name, number, numbers
+from treefocus.explanation.predictions import Predicted, likelihood_of
 from treefocus.explanation.reasons import read_reason
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
@@ -19,32 +24,11 @@ from treefocus.tables.table import Table
 FORMAT = "treefocus-explanations-1"
 _GRAINS = ("float64", "float32", "integer")  # by number, see `treefocus.schema.schema`
 _SCHEMA_KEYS = ("features", "subject", "outcomes", "translations")
+_OF_THE_ROW = ("row", "predicted", "values")  # what a further way out has in common with the first
 _WHOLE_WORDS = {"Infinity": np.inf, "-Infinity": -np.inf}
 
-
-def number(value: float | None) -> float | str | None:
-    """A number as JSON can hold it: null for NaN, words for the infinities."""
-    if value is None or value != value:
-        return None
-    return float(value) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
-
-
-def numbers(values: Floats) -> list[float | str | None]:
-    """The same for many."""
-    if np.isfinite(values).all():
-        return values.tolist()  # type: ignore[no-any-return]
-    return [number(value) for value in values.tolist()]
-
-
-def cell(value: Any) -> Any:
-    """A cell as JSON can hold it: a number, or a category."""
-    return number(value) if isinstance(value, float) else name(value)
-
-
-def name(label: Any) -> Any:
-    """A row's or class's name as JSON can hold it: a date, say, as text."""
-    is_plain = label is None or isinstance(label, str | int) or (isinstance(label, float) and np.isfinite(label))
-    return label if is_plain else str(label)
+A = TypeVar("A", bound=Answers)
+__all__ = ["FORMAT", "batch_record", "cell", "name", "number", "read_batch", "row_record", "schema_record"]
 
 
 def schema_record(schema: Schema) -> dict[str, Any]:
@@ -61,33 +45,51 @@ def schema_record(schema: Schema) -> dict[str, Any]:
     return record
 
 
-def batch_record(
-    schema: Schema, grain: Sequence[int], distance_name: str, seconds: float, rows: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """The whole file."""
-    head = {"format": FORMAT} | schema_record(schema)
-    grains = [_GRAINS[g] for g in grain]
-    return head | {"grains": grains, "distance": distance_name, "seconds": float(seconds), "rows": rows}
-
-
-def answers_record(
-    labels: Labels | None, is_value: bool, favoured: Any, favoured_of: Sequence[Any] | None = None
-) -> dict[str, Any]:
-    """What else must be known of the answers: the columns' categories, and what the model was asked for."""
-    record: dict[str, Any] = {}
-    if labels is not None and any(own is not None for own in labels):
-        record["labels"] = [None if own is None else [name(label) for label in own] for own in labels]
-    if is_value:
-        record["answers"] = {"kind": "value"}
-    if favoured is not None:
-        record["answers"] = {"kind": "probability", "of": name(favoured)}
-    if favoured_of is not None:
-        record["answers"] = {"kind": "probability", "of_row": [name(label) for label in favoured_of]}
+def row_record(answers: Answers, i: int) -> dict[str, Any]:
+    """One row's answer, with every further way out."""
+    point, says, table = answers.written(i), answers.model_says, answers.table
+    record = {
+        "row": name(plain(answers.labels[i])),
+        "predicted": name(plain(says.before[i])),
+        "outcome": name(plain(says.after[i])),
+        "status": answers.status[i].name,
+        "reason": str(answers.why[i]),
+        "distance": None if point is None else number(answers.distance[i]),
+        "lower_bound": float(answers.lower_bound[i]) if np.isfinite(answers.lower_bound[i]) else None,
+        "gap": None if point is None else float(answers.gap[i]),
+        "changes": [change.to_dict() for change in answers.changes(i)],
+        "counterfactual": None if point is None else [cell(value) for value in point],
+        "values": [cell(value) for value in table.row(i)] if table.labels is not None else numbers(table.values[i]),
+    }
+    likelihood = likelihood_of(says, i)
+    if likelihood is not None:
+        record["likelihood"] = list(likelihood)
+    if answers.others:
+        ways = [row_record(other, i) for other in answers.others]
+        record["ways"] = [{key: way[key] for key in way if key not in _OF_THE_ROW} for way in ways]
     return record
 
 
-def batch_pieces(record: Any) -> list[dict[str, Any]]:
-    """What `Explanations` is made of, from the parsed file: first the answers, then every further way out."""
+def batch_record(answers: Answers) -> dict[str, Any]:
+    """The whole file."""
+    labels, says = answers.table.labels, answers.model_says
+    record: dict[str, Any] = {"format": FORMAT} | schema_record(answers.schema)
+    record["grains"] = [_GRAINS[g] for g in answers.table.grain.tolist()]
+    record |= {"distance": answers.distance_name, "seconds": float(answers.seconds)}
+    record["rows"] = [row_record(answers, i) for i in range(len(answers))]
+    if labels is not None and any(own is not None for own in labels):
+        record["labels"] = [None if own is None else [name(label) for label in own] for own in labels]
+    if says.is_value:
+        record["answers"] = {"kind": "value"}
+    if says.favoured is not None:
+        record["answers"] = {"kind": "probability", "of": name(says.favoured)}
+    if says.favoured_of is not None:
+        record["answers"] = {"kind": "probability", "of_row": [name(label) for label in says.favoured_of]}
+    return record
+
+
+def read_batch(record: Any, kind: type[A]) -> A:
+    """The answers of a parsed file."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         came = record.get("format") if isinstance(record, dict) else type(record).__name__
         reject("The explanations' format", repr(FORMAT), repr(came))
@@ -97,14 +99,16 @@ def batch_pieces(record: Any) -> list[dict[str, Any]]:
         rows = record["rows"]
         n_ways = max((len(row.get("ways", ())) for row in rows), default=0)
         others = [[row | row["ways"][k] for row in rows] for k in range(n_ways)]
-        return [_pieces(record, schema, mine) for mine in (rows, *others)]
+        first, *further = (_read(record, schema, mine, kind) for mine in (rows, *others))
+        return replace(first, others=tuple(further))
     except InvalidInput:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InvalidInput(f"The file does not hold explanations: {error!r}.") from error
 
 
-def _pieces(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _read(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str, Any]], kind: type[A]) -> A:
+    """The answers of some rows: the first ways out, or further ones."""
     width = len(schema)
     labels = _categories(record, width)
     cells = [row["values"] for row in rows]
@@ -131,36 +135,31 @@ def _pieces(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[st
     table = Table(values, None, grain, values)
     if "labels" in record:
         table = Table(values, None, grain, np.array([*cells, [None] * width], object)[:-1], labels)
-    return {
-        "table": table,
-        "schema": schema,
-        "points": points,
-        "shown": shown,
-        "parts": parts,
-        "predicted": _labels(rows, "predicted"),
-        "outcome": _labels(rows, "outcome"),
-        "found": outcome,
-        "why": tuple(read_reason(row["reason"]) for row in rows),
-        "distance_name": record["distance"],
-        "problem": None,
-        "seconds": float(record["seconds"]),
-        "row_labels": tuple(row["row"] for row in rows),
-        **_answers(record, rows),
-    }
+    return kind(
+        table=table,
+        schema=schema,
+        found=outcome,
+        model_says=_predicted(record, rows),
+        shown=shown,
+        parts=parts,
+        why=tuple(read_reason(row["reason"]) for row in rows),
+        distance_name=record["distance"],
+        seconds=float(record["seconds"]),
+        row_labels=tuple(row["row"] for row in rows),
+    )
 
 
-def _answers(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the model was asked for, where it is not a class."""
-    told = record.get("answers", {})
-    if told.get("kind") != "probability":
-        return {"is_value": told.get("kind") == "value"}
-    pairs = [row.get("likelihood") or [None, None] for row in rows]
-    of_row = told.get("of_row")
-    if of_row is not None and len(of_row) != len(rows):
-        raise ValueError(f"probabilities of {len(of_row)} classes for {len(rows)} rows")
-    one_a_row = None if of_row is None else tuple(of_row)
-    favoured = told["of"] if of_row is None else None
-    return {"favoured": favoured, "favoured_of": one_a_row, "likelihood": _matrix(pairs, (None, None))}
+def _predicted(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Predicted:
+    """What the model says, and what it was asked for, where that is not a class."""
+    before, after, asked = _labels(rows, "predicted"), _labels(rows, "outcome"), record.get("answers", {})
+    if asked.get("kind") != "probability":
+        return Predicted(before, after, asked.get("kind") == "value")
+    likelihood = _matrix([row.get("likelihood") or [None, None] for row in rows], (None, None))
+    if asked.get("of_row") is None:
+        return Predicted(before, after, False, asked["of"], likelihood)
+    if len(asked["of_row"]) != len(rows):
+        raise ValueError(f"probabilities of {len(asked['of_row'])} classes for {len(rows)} rows")
+    return Predicted(before, after, False, None, likelihood, tuple(asked["of_row"]))
 
 
 def _categories(record: Mapping[str, Any], width: int) -> Labels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,48 +12,70 @@ from numpy.typing import NDArray
 from treefocus import kernels
 from treefocus.errors import InvalidInput
 from treefocus.kernels import reference
-from treefocus.model.forest import Bools, Floats, Forest
-from treefocus.problem.problem import Problem
-from treefocus.problem.targets import Interval, Probability, has_shares
+from treefocus.model.forest import Floats, Forest
+from treefocus.model.shares import has_shares
+from treefocus.problem.question import Group, scattered
+from treefocus.problem.targets import Interval, Probability
 from treefocus.search.base import Outcome, Status
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """A model, and what is told of it."""
+class Predicted:
+    """What the model says of rows and of their answers."""
 
-    model: Forest
-    is_value: bool = False  # the number that it predicts, or its raw score, and not a class
-    favoured: Any = None  # the class whose probability is asked for
+    before: NDArray[Any]  # (n_rows,) the class or the number of each row, None where the model cannot read it
+    after: NDArray[Any]  # (n_rows,) of each answer, None where there is none
+    is_value: bool = False  # numbers that it predicts, or raw scores, and not classes
+    favoured: Any = None  # the class whose probability was asked for
+    likelihood: Floats | None = None  # (n_rows, 2) its probability before and after, NaN where there is none
+    favoured_of: tuple[Any, ...] | None = None  # the class, one a row, where they differ
 
-    def answers(self, rows: Floats, is_told: Bools) -> NDArray[Any]:
-        """(n_rows,) the class or the number for each row, None for those of which nothing is told."""
-        answers = np.full(len(rows), None, object)
-        chosen = np.flatnonzero(is_told)
-        if chosen.size and self.is_value:
-            answers[chosen] = predictions(self.model, rows[chosen]).tolist()
-        elif chosen.size:
-            answers[chosen] = self.model.classes[kernels.predict(self.model, rows[chosen])]
-        return answers
+    @classmethod
+    def of(cls, model: Forest, target: Any, rows: Floats, outcome: Outcome) -> Predicted:
+        """For a question with this target, its rows and what was found."""
+        is_read, n_rows = outcome.status != Status.INVALID, len(rows)
+        points, is_asked = np.concatenate([rows, outcome.points]), np.concatenate([is_read, outcome.has_answer])
+        favoured = target.label if isinstance(target, Probability) else None
+        favoured = favoured.item() if isinstance(favoured, np.generic) else favoured
+        answers, likelihood = np.full(2 * n_rows, None, object), None
+        if is_asked.any() and is_number(model, target):
+            answers[is_asked] = predictions(model, points[is_asked]).tolist()
+        elif is_asked.any():
+            answers[is_asked] = model.classes[kernels.predict(model, points[is_asked])]
+        if favoured is not None:
+            of_point = np.full(2 * n_rows, np.nan)
+            of_point[is_asked] = probabilities(model, points[is_asked])[:, class_index(model, favoured)]
+            likelihood = np.ascontiguousarray(of_point.reshape(2, n_rows).T)
+        return cls(answers[:n_rows], answers[n_rows:], is_number(model, target), favoured, likelihood)
 
-    def likelihood(self, rows: Floats, outcome: Outcome) -> Floats | None:
-        """(n_rows, 2) the probability of the favoured class before and after, NaN where there is none."""
-        if self.favoured is None:
-            return None
-        column = class_index(self.model, self.favoured)
-        result = np.full((len(rows), 2), np.nan)
-        told = (rows, outcome.status != Status.INVALID), (outcome.points, outcome.has_answer)
-        for side, (points, is_told) in enumerate(told):
-            result[is_told, side] = probabilities(self.model, points[is_told])[:, column]
-        return result
+    @classmethod
+    def scattered(cls, groups: Sequence[Group], of_group: Sequence[Predicted]) -> Predicted:
+        """One of the predictions for groups of rows that were asked different questions."""
+        first = of_group[0]
+        is_same = all(one.favoured == first.favoured for one in of_group)
+        return cls(
+            scattered(groups, [one.before for one in of_group]),
+            scattered(groups, [one.after for one in of_group]),
+            first.is_value,
+            first.favoured if is_same else None,
+            None if first.likelihood is None else scattered(groups, [one.likelihood for one in of_group]),
+            None if is_same else tuple(scattered(groups, [[one.favoured] * len(one.before) for one in of_group])),
+        )
 
 
-def told_of(model: Forest, target: Any) -> Told:
-    """What to tell, for a question with this target."""
+def likelihood_of(says: Predicted, i: int) -> tuple[float, float | None] | None:
+    """The probability of the class asked for in row i, before and after; None where none was, and for no answer."""
+    if says.likelihood is None or says.before[i] is None:
+        return None
+    before, after = says.likelihood[i].tolist()
+    return before, None if np.isnan(after) else after
+
+
+def is_number(model: Forest, target: Any) -> bool:
+    """Whether the model's answer to a question with this target is a number, and not a class."""
     if isinstance(target, Probability):
-        label = target.label.item() if isinstance(target.label, np.generic) else target.label
-        return Told(model, favoured=label)
-    return Told(model, is_value=model.decision == "value" or isinstance(target, Interval))
+        return False
+    return model.decision == "value" or isinstance(target, Interval)
 
 
 def probabilities(forest: Forest, rows: Floats) -> Floats:
@@ -64,7 +87,7 @@ def probabilities(forest: Forest, rows: Floats) -> Floats:
     if forest.decision == "value":
         raise InvalidInput(f"A {forest.source} predicts a number and has no probabilities; see predictions().")
     scores = kernels.hard_scores(forest, rows)
-    if forest.n_outputs == 1 and forest.link == "sigmoid":
+    if forest.n_outputs == 1 and (forest.link == "sigmoid" or forest.maps):
         second = reference.shown(forest, scores)[:, 0].astype(forest.score_dtype)
         return np.stack([1 - second, second], axis=1).astype(np.float64)
     if forest.n_outputs == 1:
@@ -91,10 +114,3 @@ def predictions(forest: Forest, rows: Floats) -> Floats:
 def class_index(forest: Forest, label: Any) -> int:
     """The position of a class among the forest's."""
     return int(forest.classes.tolist().index(label))
-
-
-def known(problem: Problem | None) -> Problem:
-    """The question, which explanations that were read from a file do not have."""
-    if problem is None:
-        raise InvalidInput("This needs the model, and explanations read from JSON have none; explain the rows again.")
-    return problem

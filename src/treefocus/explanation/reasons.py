@@ -10,8 +10,10 @@ from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import ClassVar
 
+import numpy as np
+
 from treefocus.render.phrases import catalogue
-from treefocus.search.base import Status
+from treefocus.search.base import Outcome, Status
 
 
 class Reason:
@@ -131,3 +133,15 @@ def read_reason(text: str) -> Reason:
 def _without_details() -> dict[str, Reason]:
     plain = (AlreadyThere(), NotConfirmed(), NoOtherWay(), *map(ByStatus, Status), *map(Undecided, Undecided.of))
     return {str(reason): reason for reason in plain}
+
+
+def reasons_of(outcome: Outcome, own: Mapping[int, Reason] | None = None) -> tuple[Reason, ...]:
+    """Why each row came out so: its own reason, where it has one, else its status's."""
+    of_status: dict[Status, Reason] = {status: ByStatus(status) for status in Status}
+    reasons = [of_status[status] for status in outcome.status]
+    for i in np.flatnonzero(outcome.is_undecided if outcome.is_undecided is not None else []).tolist():
+        if outcome.status[i] in Undecided.of:
+            reasons[i] = Undecided(outcome.status[i])
+    for i, reason in (own or {}).items():
+        reasons[i] = reason
+    return tuple(reasons)

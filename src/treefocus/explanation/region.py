@@ -22,7 +22,7 @@ from treefocus.model.grid import Grid
 from treefocus.problem.problem import Problem
 from treefocus.render import recourse
 from treefocus.render.phrases import DEFAULT
-from treefocus.schema.schema import Schema, snapped_down
+from treefocus.schema.schema import LISTED, Schema
 
 _SHOWN = 4  # digits of the ends that are told
 Labels = tuple[tuple[Any, ...] | None, ...] | None
@@ -232,15 +232,21 @@ def _with_categories(worst: _Worst, box: _Box, answer: int, j: int, problem: Pro
 
 
 def _values(problem: Problem, grid: Grid, box: _Box, point: Floats, numbers: list[int]) -> tuple[Floats, Floats]:
-    """(n_features,) the ends of the box in the user's units; an unchanged value has no room."""
+    """(n_features,) the ends of the box, numbers that the columns can hold; an unchanged value has no room."""
     low, high, batch = point.copy(), point.copy(), problem.batch
     for j in numbers:
         begin = grid.cell_start[j]
         low[j] = max(grid.low[begin + box.first[j]], batch.low[0, j])
         high[j] = min(grid.high[begin + box.last[j]], batch.high[0, j])
-        low[j] = -snapped_down(np.array(-low[j]), batch.grain[j : j + 1])[0] if low[j] != point[j] else low[j]
-        high[j] = snapped_down(np.array(high[j]), batch.grain[j : j + 1])[0] if high[j] != point[j] else high[j]
-    return low, high
+        if batch.grain[j] == LISTED:
+            listed = batch.lists.of(j)
+            inside = np.append(listed[(listed >= low[j]) & (listed <= high[j])], point[j])
+            low[j], high[j] = inside.min(), inside.max()
+    is_room = low != point, high != point
+    return (
+        np.where(is_room[0], batch.lists.up(low, batch.grain), low),
+        np.where(is_room[1], batch.lists.down(high, batch.grain), high),
+    )
 
 
 def _tolerance(
@@ -261,5 +267,5 @@ def _inward(end: float, other: float, side: int) -> float:
     """An end in few digits, rounded towards the other one but not beyond it."""
     if not np.isfinite(end) or end == 0:
         return end
-    short = float(Context(_SHOWN, ROUND_FLOOR if side > 0 else ROUND_CEILING).create_decimal_from_float(end))
+    short = float(Context(_SHOWN, ROUND_FLOOR if side > 0 else ROUND_CEILING).create_decimal(repr(float(end))))
     return short if min(end, other) <= short <= max(end, other) else end

@@ -8,7 +8,8 @@ row stays one that does, and the others are told as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import product
 from numbers import Integral, Real
 
@@ -20,7 +21,7 @@ from treefocus.model.forest import Bools, Floats
 from treefocus.model.grid import as_input
 from treefocus.problem.plausibility import Measure, is_within
 from treefocus.problem.problem import Problem
-from treefocus.schema.schema import FLOAT32, INTEGER, LISTED
+from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, STEPPED
 
 _TOLERANCE = 0.005  # how far, as a share of the change, a shorter number may stray
 _DIGITS = 16  # more are never shorter than the number itself
@@ -32,23 +33,41 @@ _POWERS = np.array([float(f"1e{k}") for k in range(23)])  # exact, so that one p
 def shortest_in_cell(problem: Problem, points: Floats) -> Floats:
     """(n_rows, n_features) the points, every changed value as short as its cell, its box and the constraints allow."""
     shown = _each_short(problem, points, _NEAREST)
-    told = np.flatnonzero(((shown != points) & ~np.isnan(points)).any(axis=1))
-    broken = told[~_is_answer(problem.subset(told), points[told], shown[told])]
+    shortened = np.flatnonzero(((shown != points) & ~np.isnan(points)).any(axis=1))
+    broken = shortened[~_is_answer(problem.subset(shortened), points[shortened], shown[shortened])]
     if broken.size:
         shown[broken] = _one_by_one(problem.subset(broken), points[broken])
     return shown
+
+
+def short_before(before: float, shown: float, decimals: int | None = None) -> float:
+    """A row's own value for people: to so many decimals, or to as few as tell the change to half a per cent."""
+    tolerance = _TOLERANCE * abs(shown - before)
+    for digits in range(decimals or 0, _DIGITS):
+        short = round(before, digits)
+        if abs(short - before) <= tolerance and (short < shown) == (before < shown):
+            return short
+    return before
+
+
+def difference(before: float, after: float) -> float:
+    """How far it is from one number to another, both as they are written: 0.1 from 0.2 to 0.3."""
+    return float(Decimal(repr(after)) - Decimal(repr(before)))
 
 
 def _each_short(problem: Problem, points: Floats, ways: tuple[Rounding, ...]) -> Floats:
     """(n_rows, n_features) the points, every changed value as short as its cell and its box allow."""
     batch, forest = problem.batch, problem.forest
     grid = kernels.grid_of(forest)
-    can_be_short = ~np.isin(batch.grain, (INTEGER, LISTED))
+    can_be_short = ~np.isin(batch.grain, (INTEGER, LISTED, STEPPED))
     can_be_short &= ~batch.is_category
     i, j = np.nonzero((points != batch.rows) & ~np.isnan(points) & can_be_short)
     cell = grid.cell_start[j] + grid.encode(forest, points)[i, j]
     value = points[i, j]
     shown = points.copy()
+    for column in np.flatnonzero(batch.is_single & (batch.grain == STEPPED)).tolist():  # 0.1, not 0.10000000149011612
+        short = replace(batch.lists.steps_of(column), is_single=False).nearest(points[:, column])
+        shown[:, column] = np.where(points[:, column] == batch.rows[:, column], points[:, column], short)
     shown[i, j] = shortest(
         value,
         low=np.maximum(grid.low[cell], batch.low[i, j]),
@@ -63,31 +82,35 @@ def _each_short(problem: Problem, points: Floats, ways: tuple[Rounding, ...]) ->
 def _one_by_one(problem: Problem, points: Floats) -> Floats:
     """The points with as many of their values short, to the nearest, down or up, as each row allows."""
     every_short = [_each_short(problem, points, ways) for ways in (_NEAREST, (np.floor,), (np.ceil,))]
-    told, is_left = points.copy(), ~np.isnan(points)
+    shown, is_left = points.copy(), ~np.isnan(points)
     has_changed = True
     while has_changed:  # what one value forbids, another that has been shortened may allow
         has_changed = False
         for short in every_short:
             for column in np.flatnonzero((is_left & (short != points)).any(axis=0)):
                 rows = np.flatnonzero(is_left[:, column] & (short[:, column] != points[:, column]))
-                tried = told[rows]
+                tried = shown[rows]
                 tried[:, column] = short[rows, column]
                 fits = rows[_is_answer(problem.subset(rows), points[rows], tried)]
-                told[fits, column] = short[fits, column]
+                shown[fits, column] = short[fits, column]
                 is_left[fits, column] = False
                 has_changed |= bool(fits.size)
-    return told
+    return shown
 
 
 def _is_answer(problem: Problem, points: Floats, shown: Floats) -> Bools:
     """(n_rows,) whether what is shown gets the answer of the points and obeys, as told and as a table would hold it."""
     batch, forest = problem.batch, problem.forest
-    is_cast = (batch.grain == FLOAT32) & (shown != batch.rows)
+    is_cast = batch.is_single & (shown != batch.rows)
+    if not is_cast.any():
+        answer, of_shown = kernels.predict(forest, np.concatenate([points, shown])).reshape(2, -1)
+        return np.asarray((of_shown == answer) & batch.obeys(shown))
     held = np.where(is_cast, as_input(shown, "float32"), shown)
-    answer = kernels.predict(forest, points)
-    same = (kernels.predict(forest, shown) == answer) & (kernels.predict(forest, held) == answer)
-    obeys = batch.is_allowed(shown) & batch.rules.hold(batch.rows, shown)
-    return np.asarray(same & obeys & problem.obeys(held))
+    answer, of_shown, of_held = kernels.predict(forest, np.concatenate([points, shown, held])).reshape(3, -1)
+    same = (of_shown == answer) & (of_held == answer)
+    boxed = np.where(batch.grain == STEPPED, held, shown)  # a box ends at the steps as the table holds them
+    obeys = batch.is_allowed(boxed) & batch.rules.hold(batch.rows, shown)
+    return np.asarray(same & obeys & batch.obeys(held))
 
 
 def shortest(

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from treefocus.errors import InvalidInput
-from treefocus.explanation import decision_map, predictions, why_not
 from treefocus.explanation import json as interchange
+from treefocus.explanation import menu, predictions, round_numbers, why_not
+from treefocus.explanation.answers import Answers
 from treefocus.explanation.certificate import certify
-from treefocus.explanation.change import Change, changes_of, plain
-from treefocus.explanation.decision_map import DecisionMap
-from treefocus.explanation.predictions import told_of
-from treefocus.explanation.reasons import ByStatus, Reason
+from treefocus.explanation.change import Change, plain
+from treefocus.explanation.decision_map import DecisionMap, decision_map, map_columns
+from treefocus.explanation.factors import Factor, factors_of
+from treefocus.explanation.facts import facts_of
+from treefocus.explanation.frame import change_columns
+from treefocus.explanation.menu import Levers, Menu
+from treefocus.explanation.predictions import likelihood_of
+from treefocus.explanation.reasons import Reason
 from treefocus.explanation.region import Region, region_of
-from treefocus.explanation.rounding import rounded_point, shortest_in_cell
 from treefocus.explanation.why_not import Price, WhyNot
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
 from treefocus.problem.plausibility import Likeness, likeness_of
 from treefocus.problem.problem import Problem
 from treefocus.problem.question import Question
-from treefocus.render import html, plot, text
+from treefocus.render import html, letter, plot, text
 from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
 from treefocus.schema.schema import Schema
 from treefocus.search.base import Outcome, Status
 from treefocus.search.limits import SearchLimits
 from treefocus.tables.frames import frame_of
-from treefocus.tables.labels import label_of
-from treefocus.tables.table import Table
-
-NO_WORDS = Schema(())
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,70 +68,202 @@ class Explanation:
     ('low', 'high', 'OPTIMAL')
     """
 
-    label: Any  # the row's name in its table
-    row: Floats
-    counterfactual: Floats | None
-    changes: tuple[Change, ...]
-    predicted: Any
-    outcome: Any  # the class the counterfactual gets, None where there is none
-    status: Status
-    why: Reason
-    distance: float | None
-    lower_bound: float
-    distance_name: str
-    schema: Schema = NO_WORDS
-    batch: Problem | None = None  # the question it answers; None where the explanation was read from JSON
-    position: int = 0  # of the row in the question
-    limits: SearchLimits | None = None  # of the search that proved it
-    question: Question | None = None  # the same as the user put it
-    others: tuple[Explanation, ...] = ()  # further ways out, as far as they were asked for, with or without an answer
-    cells: tuple[Any, ...] = ()  # the row as it was written, where it holds categories
-    labels: Labels | None = None  # per column its categories
-    is_value: bool = False  # the answers are predicted numbers, not classes
-    favoured: Any = None  # the class whose probability was asked for
-    likelihood: tuple[float, float | None] | None = None  # its probability before and after
-    table: Table | None = None  # that was asked about
-    place: int = 0  # of the row in the table
-    larger: float | None = None  # by how much, as a share, round numbers make the change larger
+    batch: Answers  # of which this is row i
+    i: int
+
+    # --- what was asked
+
+    @property
+    def label(self) -> Any:
+        """The row's name in its table."""
+        return plain(self.batch.labels[self.i])
+
+    @property
+    def row(self) -> Floats:
+        """(n_features,) the row, categories as numbers."""
+        return np.asarray(self.batch.table.values[self.i])
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """The row as it was written, where it holds categories; else empty."""
+        return () if self.labels is None else self.batch.table.row(self.i)
+
+    @property
+    def labels(self) -> Labels | None:
+        """Per column its categories, None where no column has any."""
+        return self.batch.table.labels
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns are."""
+        return self.batch.schema
+
+    @property
+    def question(self) -> Question:
+        """What was asked, of this row alone."""
+        group, place = self.batch.asked_of(self.i)
+        return group.question.of_row(place)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The same as a search takes it."""
+        group, place = self.batch.asked_of(self.i)
+        return group.problem.subset(np.array([place]))
+
+    @property
+    def limits(self) -> SearchLimits | None:
+        """Of the search that proved it."""
+        return self.batch.found.limits
+
+    # --- what was found
+
+    @property
+    def status(self) -> Status:
+        """How the row came out."""
+        return self.batch.status[self.i]  # type: ignore[no-any-return]
+
+    @property
+    def why(self) -> Reason:
+        """Why the row came out so."""
+        return self.batch.why[self.i]
 
     @property
     def reason(self) -> str:
         """Why the row came out so, in English."""
         return str(self.why)
 
+    @property
+    def counterfactual(self) -> Floats | None:
+        """(n_features,) the answer, categories as numbers; None where there is none."""
+        return self.batch.points[self.i] if self.status.has_answer else None
+
     @cached_property
-    def problem(self) -> Problem:
-        """The question it answers, of this row alone."""
-        if self.batch is None and self.question is not None:
-            return self.question.of_row(self.position).problem()
-        return predictions.known(self.batch).subset(np.array([self.position]))
+    def changes(self) -> tuple[Change, ...]:
+        """The features that have to move, the largest change first."""
+        return self.batch.changes(self.i)
+
+    @property
+    def distance(self) -> float | None:
+        """How far the answer is, None where there is none."""
+        return float(self.batch.distance[self.i]) if self.status.has_answer else None
+
+    @property
+    def distance_name(self) -> str:
+        """By what that is measured."""
+        return self.batch.distance_name
+
+    @property
+    def lower_bound(self) -> float:
+        """Proven: no answer is closer than this; infinity where none exists."""
+        return float(self.batch.lower_bound[self.i])
+
+    @property
+    def gap(self) -> float | None:
+        """How much smaller, at most, a change could be: (distance - lower_bound) / distance; None without a change."""
+        return float(self.batch.gap[self.i]) if self.status.has_answer else None
+
+    @property
+    def larger(self) -> float | None:
+        """By how much, as a share, round numbers make the change larger; None where they were not asked for."""
+        return None if self.batch.larger is None else float(self.batch.larger[self.i])
+
+    @property
+    def others(self) -> tuple[Explanation, ...]:
+        """Further ways out, as far as they were asked for, with or without an answer."""
+        return tuple(Explanation(other, self.i) for other in self.batch.others)
 
     @property
     def ways(self) -> tuple[Explanation, ...]:
         """The ways out that were found, cheapest first; each does without a feature that an earlier one needs."""
-        return tuple(way for way in (replace(self, others=()), *self.others) if way.status.has_answer)
+        first = Explanation(replace(self.batch, others=()), self.i)
+        return tuple(way for way in (first, *self.others) if way.status.has_answer)
 
     @property
     def is_last_way(self) -> bool:
         """Whether it is proven that there is no other way out besides `ways`; False where fewer were asked for."""
         return any(way.status is Status.INFEASIBLE for way in self.others)
 
+    # --- what the model says
+
     @property
-    def gap(self) -> float | None:
-        """How much smaller, at most, a change could be: (distance - lower_bound) / distance; None without a change."""
-        return gap_of(self.distance, self.lower_bound)
+    def predicted(self) -> Any:
+        """The class or the number of the row, None where the model cannot read it."""
+        return plain(self.batch.predicted[self.i])
 
-    def to_text(self, language: str = DEFAULT) -> str:
-        """The answer as sentences, in English ("en"), German ("de") or French ("fr")."""
-        return text.sentence(self, language)
+    @property
+    def outcome(self) -> Any:
+        """The class or the number that the counterfactual gets, None where there is none."""
+        return plain(self.batch.outcome[self.i])
 
-    def to_letter(self, language: str = DEFAULT, *, recipient: str | None = None, sender: str | None = None) -> str:
-        """The answer as a letter to the person the row is about; the schema has its words."""
-        return text.letter(self, language, recipient, sender)
+    @property
+    def is_value(self) -> bool:
+        """Whether the answers are predicted numbers, not classes."""
+        return self.batch.is_value
 
-    def to_frame(self) -> Any:
-        """The changes as a DataFrame (pandas, polars or pyarrow, whichever is installed), a line a changed feature."""
-        return frame_of(change_columns([self]))
+    @property
+    def favoured(self) -> Any:
+        """The class whose probability was asked for, None where none was."""
+        return self.batch.favoured_of(self.i)
+
+    @property
+    def likelihood(self) -> tuple[float, float | None] | None:
+        """Its probability before and after."""
+        return likelihood_of(self.batch.model_says, self.i)
+
+    @property
+    def pictured_class(self) -> Any:
+        """The class whose probability a picture shows: the one asked for, or the outcome."""
+        if self.favoured is not None:
+            return self.favoured
+        return self.predicted if self.outcome is None else self.outcome
+
+    def probabilities(self) -> list[float]:
+        """The model's probability of the outcome: of the row, and as the changes are applied one after the other."""
+        model = self.problem.model
+        every = predictions.probabilities(model, self._steps())
+        return [float(value) for value in every[:, predictions.class_index(model, self.pictured_class)]]
+
+    def predictions(self) -> list[float]:
+        """The number that the model predicts: for the row, and as the changes are applied one after the other."""
+        return [float(value) for value in predictions.predictions(self.problem.model, self._steps())]
+
+    def _steps(self) -> Floats:
+        """(n_changes + 1, n_features) the row, and with each change on top of those before."""
+        points = np.repeat(self.row[None, :], len(self.changes) + 1, axis=0)
+        for step, (j, change) in enumerate(zip(self._changed(), self.changes, strict=True), start=1):
+            is_number = not change.is_category and change.shown is not None
+            points[step:, j] = change.shown if is_number else self.batch.points[self.i, j]
+        return points
+
+    def _changed(self) -> list[int]:
+        """The columns of the changes."""
+        return [self.schema.index(change.feature) for change in self.changes]
+
+    # --- what else can be asked about it
+
+    def under(self, question: Question, found: Outcome) -> Explanation:
+        """The same row under another question, of this row alone, and what was found there."""
+        return Explanation(self.batch.of_row(self.i, question, found), 0)
+
+    def rounded(self, digits: int = 2, *, extra: float = 0.1) -> Explanation:
+        """The answer in round numbers that still flip and obey, of so many significant digits where that can be.
+
+        extra: by how much, as a share, the change may be larger. `larger` of the result says by how much it is.
+        """
+        question = self.question
+        if self.counterfactual is None:
+            return self
+        made = round_numbers.rounded(self.batch, self.i, question, self.problem, digits, extra)
+        others = tuple(round_numbers.rounded_way(other, self.i, digits, extra) for other in self.batch.others)
+        return Explanation(replace(made, others=others), 0)
+
+    def factors(self) -> tuple[Factor, ...]:
+        """What weighed most against the wanted answer, the largest gain first.
+
+        Of every column, by how much the model's score for that answer rises when this column alone takes the value that
+        is typical of training rows with that answer; columns that gain nothing are left out.
+        """
+        return factors_of(self.question, self.problem, self.batch.table, self.i)
 
     def why_not(self, *, time_limit: float | None = None, n_jobs: int | None = None) -> WhyNot[Explanation]:
         """The smallest set of constraints without which this row would have an answer, and that answer.
@@ -147,6 +279,16 @@ class Explanation:
         """
         return why_not.price_of_constraints(self, time_limit, n_jobs)
 
+    def menu(
+        self, levers: Levers, *, at_most: int = 2, time_limit: float | None = None, n_jobs: int | None = None
+    ) -> Menu[Explanation]:
+        """What each named group of columns can do alone, and unions of up to `at_most` of them together.
+
+        levers: {"money": ["income", "savings"], "history": ["late_payments"]}; the other columns stay as they are.
+        time_limit: seconds for each of them, 1 if not given.
+        """
+        return menu.menu(self, levers, at_most, time_limit, n_jobs)
+
     @cached_property
     def plausibility(self) -> Likeness:
         """How like the training rows the answer is: outlier factor, isolation, and the nearest of them."""
@@ -158,83 +300,82 @@ class Explanation:
         """A box around the answer in which the model's answer provably stays: a tolerance a changed feature."""
         if self.counterfactual is None:
             raise InvalidInput(f"Row {self.label!r} has no answer around which there could be a region: {self.reason}.")
-        changed = [self.schema.index(change.feature) for change in self.changes]
-        return region_of(self.problem, self.counterfactual, changed, self.schema, self.labels)
+        return region_of(self.problem, self.counterfactual, self._changed(), self.schema, self.labels)
 
-    def rounded(self, digits: int = 2, *, extra: float = 0.1) -> Explanation:
-        """The answer in round numbers that still flip and obey, of so many significant digits where that can be.
+    def certificate(self, proof: bool = False) -> dict[str, Any]:
+        """The answer with all that is needed to check it, for `json.dump`, `treefocus verify` and `treefocus check`.
 
-        extra: by how much, as a share, the change may be larger. `larger` of the result says by how much it is.
+        Parameters
+        ----------
+        proof : bool
+            Whether to add the proof that nothing is closer, or that there is no answer, which takes about as long again
+            as the search. `treefocus check`, a program that shares no code with the search, reads it. Where none can
+            be written down (docs/proof.md), the certificate has none.
         """
-        if self.counterfactual is None or self.question is None:
-            predictions.known(self.batch)
-            return self
-        measure = self.question.plausibility
-        point = rounded_point(self.problem, self.counterfactual, digits, extra, measure)
-        distance = self.problem.distance_to(point[None])
-        found = Outcome(point[None], distance, np.minimum(distance, self.lower_bound), _graded(self, distance))
-        made = self.under(self.question.of_row(self.position), replace(found, limits=self.limits))
-        return replace(made, larger=_larger(float(distance[0]), self.distance))
-
-    def under(self, question: Question, found: Outcome) -> Explanation:
-        """The same row under another question, of this row alone, and what was found there."""
-        problem, status = question.problem(), found.status[0]
-        shown, parts = shortest_in_cell(problem, found.points)[0], problem.batch.changes(found.points)[0]
-        told = told_of(problem.model, question.target)
-        likelihood = told.likelihood(problem.batch.rows, found)
-        has_answer, table = status.has_answer, self.table
-        assert table is not None, "a question comes with its table"
-        return replace(
-            self,
-            counterfactual=found.points[0] if has_answer else None,
-            changes=changes_of(self.schema, table, self.place, found.points[0], shown, parts) if has_answer else (),
-            outcome=plain(told.answers(found.points, found.has_answer)[0]),
-            status=status,
-            why=ByStatus(status),
-            distance=float(found.distance[0]) if has_answer else None,
-            lower_bound=float(found.lower_bound[0]),
-            batch=problem,
-            position=0,
-            limits=found.limits,
-            question=question,
-            others=(),
-            likelihood=None if likelihood is None else before_and_after(likelihood[0]),
-        )
-
-    def probabilities(self) -> list[float]:
-        """The model's probability of the outcome: of the row, and as the changes are applied one after the other."""
-        model = self.problem.model
-        every = predictions.probabilities(model, self._along())
-        return [float(value) for value in every[:, predictions.class_index(model, self.told)]]
-
-    def predictions(self) -> list[float]:
-        """The number that the model predicts: for the row, and as the changes are applied one after the other."""
-        return [float(value) for value in predictions.predictions(self.problem.model, self._along())]
-
-    @property
-    def told(self) -> Any:
-        """The class that a picture of probabilities tells of: the one asked for, or the outcome."""
-        if self.favoured is not None:
-            return self.favoured
-        return self.predicted if self.outcome is None else self.outcome
-
-    def _along(self) -> Floats:
-        """(n_changes + 1, n_features) the row, and with each change on top of those before."""
-        points = np.repeat(self.row[None, :], len(self.changes) + 1, axis=0)
-        for step, change in enumerate(self.changes, start=1):
-            j = self.schema.index(change.feature)
-            is_number = not change.is_category and change.shown is not None
-            points[step:, j] = change.shown if is_number or self.counterfactual is None else self.counterfactual[j]
-        return points
+        if self.status is Status.INVALID:
+            raise InvalidInput(f"Row {self.label!r} has nothing to certify: {self.reason}.")
+        point, bound, target = self.counterfactual, self.lower_bound, self.question.target
+        found = (point, self.distance, bound, self.status)
+        return certify(self.problem, *found, self.limits, target, with_proof=proof, larger=self.larger)
 
     def map(self, x: str | int | None = None, y: str | int | None = None, *, path: bool = True) -> DecisionMap:
         """The model's answer over two features, by default those that change most, with the path of FOCUS."""
-        ranked = [self.schema.index(change.feature) for change in self.changes]
-        ranked += [j for j in range(len(self.schema)) if j not in ranked]
-        chosen = [None if name is None else self.schema.index(name) for name in (x, y)]
-        free = (j for j in ranked if j not in chosen)
-        first, second = (next(free, 0) if j is None else j for j in chosen)
-        return decision_map.decision_map(self.problem, self.schema, self.counterfactual, (first, second), path)
+        columns = map_columns(self.schema, self._changed(), (x, y))
+        return decision_map(self.problem, self.schema, self.counterfactual, columns, path)
+
+    # --- how it is shown
+
+    def to_text(self, language: str = DEFAULT, *, proof: bool = False) -> str:
+        """The answer as sentences, in English ("en"), German ("de") or French ("fr").
+
+        proof: whether they also say how we know that no smaller change would be enough, with distance and bound.
+        """
+        return text.sentence(self, language, with_proof=proof)
+
+    def to_letter(
+        self,
+        language: str = DEFAULT,
+        *,
+        template: str | Path = "plain",
+        recipient: str | None = None,
+        sender: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        digits: int | None = 2,
+    ) -> str:
+        """The answer as a letter to the person the row is about; the schema has its words.
+
+        Parameters
+        ----------
+        language : str
+            "en", "de" or "fr".
+        template : str or Path
+            "plain", "eu", "us", or a text file with ${fields}; docs/letters.md says what each covers.
+        recipient, sender : str, optional
+            Names for greeting and signature.
+        fields : mapping, optional
+            What only the sender can say: date, role, contact, authority, creditor, bureau, score. What is not given
+            stands as a marked blank; an empty text leaves its paragraph out.
+        digits : int, optional
+            Significant digits of round numbers, as `rounded` gives them; None for the numbers as they are, as they
+            stay in answers that were read from JSON, which have no model to ask.
+        """
+        letter.check_given(fields or {})
+        text_of_template = letter.template_of(template, language)
+        answer = self if digits is None or not self.batch.groups else self.rounded(digits)
+        facts = facts_of(self.batch, self.i, answer, letter.fields_of(text_of_template))
+        return letter.letter(facts, text_of_template, language, recipient, sender, fields)
+
+    def to_frame(self) -> Any:
+        """The changes as a DataFrame (pandas, polars or pyarrow, whichever is installed), a line a changed feature."""
+        return frame_of(change_columns([self]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain values for JSON."""
+        return interchange.row_record(self.batch, self.i)
+
+    def answered(self) -> tuple[Any, ...] | None:
+        """The counterfactual with categories as they are written; None where there is none."""
+        return self.batch.written(self.i)
 
     def plot(self, ax: Any = None, *, language: str = DEFAULT) -> Any:
         """The changes as signed bars (needs matplotlib); returns the axes."""
@@ -262,98 +403,5 @@ class Explanation:
     def __rich__(self) -> Any:
         return tables.changes_table(self)
 
-    def certificate(self) -> dict[str, Any]:
-        """The answer with all that is needed to check it, for `json.dump` and `treefocus verify`."""
-        if self.status is Status.INVALID:
-            raise InvalidInput(f"Row {self.label!r} has nothing to certify: {self.reason}.")
-        point, bound = self.counterfactual, self.lower_bound
-        target = None if self.question is None else self.question.of_row(self.position).target
-        return certify(self.problem, point, self.distance, bound, self.status, self.limits, target)
-
-    def answered(self) -> tuple[Any, ...] | None:
-        """The counterfactual with categories as they are written; None where there is none."""
-        if self.counterfactual is None:
-            return None
-        cells: list[Any] = [None if np.isnan(value) else float(value) for value in self.counterfactual]
-        for j, own in enumerate(self.labels or ()):
-            if own is not None:
-                is_kept = self.counterfactual[j] == self.row[j]
-                cells[j] = self.cells[j] if is_kept else label_of(self.counterfactual[j], own)
-        return tuple(cells)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values for JSON."""
-        answered = self.answered()
-        record = {
-            "row": interchange.name(plain(self.label)),
-            "predicted": interchange.name(plain(self.predicted)),
-            "outcome": interchange.name(plain(self.outcome)),
-            "status": self.status.name,
-            "reason": self.reason,
-            "distance": interchange.number(self.distance),
-            "lower_bound": _finite(self.lower_bound),
-            "gap": self.gap,
-            "changes": [change.to_dict() for change in self.changes],
-            "counterfactual": None if answered is None else [interchange.cell(cell) for cell in answered],
-            "values": [interchange.cell(cell) for cell in self.cells] if self.cells else interchange.numbers(self.row),
-        }
-        if self.likelihood is not None:
-            record["likelihood"] = list(self.likelihood)
-        return record | ({"ways": [_of_way(way.to_dict()) for way in self.others]} if self.others else {})
-
     def __repr__(self) -> str:
         return f"Explanation(row={self.label!r}, {self.status.name}, distance={self.distance})"
-
-
-def _of_way(record: dict[str, Any]) -> dict[str, Any]:
-    """What the record of a further way says besides the row's own."""
-    return {key: value for key, value in record.items() if key not in ("row", "predicted", "values")}
-
-
-def _graded(before: Explanation, distance: Floats) -> np.ndarray[Any, Any]:
-    """(1,) the status of an answer that may be further away than the one before."""
-    is_further = bool(distance[0] > (before.distance or 0.0))
-    status = Status.BOUNDED if before.status is Status.OPTIMAL and is_further else before.status
-    return np.array([status, None], object)[:1]
-
-
-def _larger(distance: float, before: float | None) -> float:
-    return max(0.0, distance / before - 1.0) if before else 0.0
-
-
-def before_and_after(likelihood: Floats) -> tuple[float, float | None]:
-    """Two probabilities, the second None where there is no answer."""
-    before, after = likelihood.tolist()
-    return before, None if np.isnan(after) else after
-
-
-def gap_of(distance: float | None, lower_bound: float) -> float | None:
-    """(distance - lower_bound) / distance, 0 for a distance of 0, None without one."""
-    if distance is None or np.isnan(distance):
-        return None
-    return float(max(0.0, (distance - lower_bound) / distance)) if distance > 0 else 0.0
-
-
-def change_columns(explanations: Iterable[Explanation]) -> dict[str, list[Any]]:
-    """Changes as columns, a line a changed feature, rows in their order and the largest change first.
-
-    Where further ways out were asked for, the column "way" numbers them. Where categories change, before and after are
-    text, and the column "change" is empty.
-    """
-    lines, names = [], ["row", "feature", "before", "after", "change", "share", "unit"]
-    for one in explanations:
-        ways = one.ways if one.others else (one,)
-        names = [*names, "way"] if one.others and "way" not in names else names
-        for number, way in enumerate(ways, start=1):
-            for c in way.changes:
-                lines.append((one.label, c.feature, c.before, c.shown, c.moved, c.share, c.unit, number))
-    columns: dict[str, list[Any]] = {name: [line[k] for line in lines] for k, name in enumerate(names)}
-    values = (*columns["before"], *columns["after"])
-    if any(not isinstance(value, Real) for value in values if value is not None):
-        for key in ("before", "after"):
-            columns[key] = [None if value is None else str(value) for value in columns[key]]
-    return columns
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import reject
+from treefocus.explanation.rounding import difference, short_before
 from treefocus.model.forest import Bools, Floats
+from treefocus.render import summary as text_of_summary
 from treefocus.schema.schema import Schema
 from treefocus.search.base import Status
+from treefocus.tables.frames import frame_of
 from treefocus.tables.labels import label_of
 from treefocus.tables.table import Table
 
@@ -43,6 +46,46 @@ class AskedFeature:
         return asdict(self)
 
 
+class BatchSummary(dict[str, Any]):
+    """A batch in numbers: a mapping that prints as a table; `to_frame` has the features, a line each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from treefocus import explain
+    >>> data = np.array([[20.0], [30.0], [50.0], [60.0]])
+    >>> model = DecisionTreeClassifier().fit(data, ["low", "low", "high", "high"])
+    >>> summary = explain(model, data, data).summary()
+    >>> summary["rows"], summary["status"]
+    (4, {'OPTIMAL': 4})
+    >>> print(str(summary).splitlines()[0])
+    4 rows: 4 OPTIMAL
+    """
+
+    def __repr__(self) -> str:
+        return text_of_summary.summary_text(self)
+
+    def __str__(self) -> str:
+        return text_of_summary.summary_text(self)
+
+    def _repr_html_(self) -> str:
+        return text_of_summary.summary_html(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a plain dictionary."""
+        return dict(self)
+
+    def to_frame(self) -> Any:
+        """The features that are asked to change as a DataFrame, the most asked-for first, a line each."""
+        names = [own.name for own in fields(AskedFeature)]
+        columns: dict[str, list[Any]] = {name: [one[name] for one in self["features"]] for name in names}
+        others = columns["typical_other"]
+        if any(other is not None and not isinstance(other, float) for other in others):
+            columns["typical_other"] = [None if other is None else str(other) for other in others]
+        return frame_of(columns)
+
+
 def asked(schema: Schema, table: Table, shown: Floats, moved: Bools, n_answered: int) -> list[AskedFeature]:
     """Every feature that changes in some answer, the most asked-for first; moved: (n_rows, n_features)."""
     counts = moved.sum(axis=0)
@@ -52,7 +95,11 @@ def asked(schema: Schema, table: Table, shown: Floats, moved: Bools, n_answered:
             break
         own = None if table.labels is None else table.labels[j]
         after = shown[moved[:, j], j]
-        step = np.full(len(after), np.nan) if own is not None else after - table.values[moved[:, j], j]
+        step = (
+            np.full(len(after), np.nan)
+            if own is not None
+            else _told(table.values[moved[:, j], j], after, schema.features[j].decimals)
+        )
         up, down, other = step[step > 0], step[step < 0], after[np.isnan(step)]
         found = AskedFeature(
             schema.features[j].name, schema.features[j].unit, int(counts[j]), float(counts[j] / n_answered),
@@ -68,6 +115,15 @@ def _commonest(values: Floats, labels: Sequence[Any] | None) -> Any:
     found, counts = np.unique(values, return_counts=True)
     value = float(found[np.argmax(counts)])
     return label_of(value, labels) if labels is not None else None if np.isnan(value) else value
+
+
+def _told(before: Floats, after: Floats, decimals: int | None) -> Floats:
+    """How far numbers move, as they are told: 0.1 from 0.2 to 0.3."""
+    steps = []
+    for own, shown in zip(before.tolist(), after.tolist(), strict=True):
+        is_number = own == own and shown == shown
+        steps.append(difference(short_before(own, shown, decimals), shown) if is_number else np.nan)
+    return np.array(steps, np.float64)
 
 
 def _median(values: Floats) -> float | None:

@@ -25,18 +25,13 @@ class Answer(RowView, Protocol):
     """A row's answer that knows its question and can be given under another one; see `row.Explanation`."""
 
     @property
-    def question(self) -> Question | None:
-        """What was asked, None where nobody knows."""
+    def question(self) -> Question:
+        """What was asked, of this row alone; an error where nobody knows."""
         ...
 
     @property
     def reason(self) -> str:
         """Why the row came out so."""
-        ...
-
-    @property
-    def position(self) -> int:
-        """Of the row in the question."""
         ...
 
     @property
@@ -100,10 +95,10 @@ class Price:
 
 def why_not(explanation: A, time_limit: float | None, n_jobs: int | None) -> WhyNot[A]:
     """Which constraints leave the row without an answer."""
-    question = _asked(explanation)
+    question = asked_again(explanation)
     if explanation.status.has_answer:
         return WhyNot((), True, explanation)
-    run = _run(time_limit, n_jobs)
+    run = looks(time_limit, n_jobs)
     removal = smallest_removal(question, run)
     if removal.constraints is None:
         return WhyNot(None, removal.is_proven, None)
@@ -114,8 +109,8 @@ def why_not(explanation: A, time_limit: float | None, n_jobs: int | None) -> Why
 
 def price_of_constraints(explanation: Answer, time_limit: float | None, n_jobs: int | None) -> tuple[Price, ...]:
     """What each constraint costs, the dearest first."""
-    question = _asked(explanation)
-    run = _run(time_limit, n_jobs)
+    question = asked_again(explanation)
+    run = looks(time_limit, n_jobs)
     prices = []
     for constraint in single(question.constraints):
         found = answer_to(without(question, [constraint]), run, explanation.counterfactual)
@@ -126,7 +121,7 @@ def price_of_constraints(explanation: Answer, time_limit: float | None, n_jobs: 
     return tuple(sorted(prices, key=lambda price: -price.saving))
 
 
-def _run(time_limit: float | None, n_jobs: int | None) -> Run:
+def looks(time_limit: float | None, n_jobs: int | None) -> Run:
     """One look after the other, each of which has the whole time."""
     check_time_limit(time_limit)
     return Run(n_jobs=n_jobs, time_limit=time_limit_of(_SECONDS, time_limit))
@@ -140,9 +135,9 @@ def _saving(before: float | None, after: float | None) -> float:
     return max(0.0, 1.0 - after / before) if before > 0 else 0.0
 
 
-def _asked(explanation: Answer) -> Question:
-    if explanation.question is None:
-        raise InvalidInput("Explanations read from JSON do not hold the model, which is needed for this.")
+def asked_again(explanation: Answer) -> Question:
+    """What was asked of a row that the model can read."""
+    question = explanation.question
     if explanation.predicted is None:
         raise InvalidInput(f"Row {explanation.label!r} cannot be read by the model: {explanation.reason}.")
-    return explanation.question.of_row(explanation.position)
+    return question

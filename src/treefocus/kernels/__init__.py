@@ -24,10 +24,11 @@ from treefocus.model.grid import Grid
 
 __all__ = [
     "BOUNDED", "INFEASIBLE", "NOTHING", "OPTIMAL", "Proofs", "compiled", "decide", "descend", "exact", "grid_of",
-    "hard_scores", "n_threads", "polish", "predict", "soft_loss",
+    "hard_scores", "n_threads", "polish", "predict", "record_proof", "soft_loss",
 ]  # fmt: skip
 
 _DECISION = {"argmax": 0, "above": 1, "at_least": 2, "between": 3, "likely": 4, "value": 1}  # a value: never decided
+_DECIDED_HERE = ("likely", "value")  # by a softmax, which libraries take in NumPy's powers; or refused
 _LINK = {"identity": 0, "sigmoid": 1, "softmax": 2, "exp": 3}
 _grids: WeakKeyDictionary[Forest, Grid] = WeakKeyDictionary()
 _compiled: WeakKeyDictionary[Forest, _core.Forest] = WeakKeyDictionary()
@@ -117,7 +118,11 @@ def hard_scores(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Floa
 
 def predict(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Ints:
     """(n_rows,) index of the predicted class."""
-    return decide(forest, hard_scores(forest, rows, n_jobs))
+    if forest.decision in _DECIDED_HERE:
+        return decide(forest, hard_scores(forest, rows, n_jobs))
+    predicted = np.empty(len(rows), np.int32)
+    _core.predict(compiled(forest), _floats(rows), predicted, n_threads(n_jobs))
+    return predicted
 
 
 def soft_loss(
@@ -157,18 +162,40 @@ def descend(
 
 
 @dataclass(frozen=True, eq=False)
+class Spent:
+    """Work by row, counted: the same on every machine. A step takes about a nanosecond on one core of 2026."""
+
+    boxes: NDArray[np.int64]  # (n_rows,) of the exact search
+    steps: NDArray[np.int64]  # (n_rows,) of everything
+
+    @classmethod
+    def nothing(cls, n_rows: int) -> Spent:
+        """Nothing yet."""
+        return cls(np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64))
+
+    def of(self, rows: NDArray[np.intp]) -> Spent:
+        """What some of the rows have spent; a copy."""
+        return Spent(self.boxes[rows], self.steps[rows])
+
+    def put(self, rows: NDArray[np.intp], spent: Spent) -> None:
+        """What some of the rows have spent by now."""
+        self.boxes[rows], self.steps[rows] = spent.boxes, spent.steps
+
+
+@dataclass(frozen=True, eq=False)
 class Proofs:
-    """What the exact search returns: answers, what is proven of each, and how many boxes it took."""
+    """What the exact search returns: answers, what is proven of each, and what each row has spent of its work."""
 
     points: Floats  # (n_rows, n_features), NaN where none
     distance: Floats  # (n_rows,), infinity where none
     lower_bound: Floats  # (n_rows,)
     proof: Int8s  # (n_rows,) OPTIMAL, BOUNDED, INFEASIBLE or NOTHING
     is_undecided: NDArray[np.bool_]  # (n_rows,) boxes were left that no split decides
-    boxes: NDArray[np.int64]  # (n_rows,)
+    spent: Spent
 
 
 OPTIMAL, BOUNDED, INFEASIBLE, NOTHING = range(4)
+ALL, SHORT_TRY, REST = range(3)  # parts of a search
 
 
 def exact(
@@ -180,17 +207,25 @@ def exact(
     *,
     seconds: float = math.inf,
     node_limit: int = 0,
+    step_limit: int = 0,
     memory: float = 1e9,
+    spent: Spent | None = None,
+    part: int = ALL,
+    patience: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     on_interrupt: Callable[[], None] | None = None,
 ) -> Proofs:
-    """Branch and bound from known answers (distance infinity where none); limits are per row, memory per process."""
+    """Branch and bound from known answers (distance infinity where none); limits are per row, memory per process.
+
+    spent: what each row has had of its work before, and in the end; part: `ALL` of the search, the `SHORT_TRY` that it
+    begins with, or the `REST`; patience: boxes of plain search before a box is priced and split, 0 as usual.
+    """
     n_rows, n_features = batch.rows.shape
     points, distances = points.copy(), distances.copy()
     bound, proof = np.zeros(n_rows), np.full(n_rows, NOTHING, np.int8)
     proof[np.isfinite(distances)] = BOUNDED
-    boxes, is_undecided = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.uint8)
+    is_undecided, spent = np.zeros(n_rows, np.uint8), Spent.nothing(n_rows) if spent is None else spent
     grid = grid_of(forest)
     norms, coupled = None, CompiledDistance(Metric.EUCLIDEAN, np.ones(n_features), np.zeros((0, 0)))
     if isinstance(distance, Norms):
@@ -200,11 +235,21 @@ def exact(
     with _interruptible(on_interrupt):
         _core.exact(
             compiled(forest), grid.low, grid.high, norms,
-            int(coupled.metric), coupled.weight, coupled.inverse, seconds, node_limit, memory,
-            _held(forest, batch), points, distances, bound, proof, is_undecided, boxes,
-            n_threads(n_jobs), progress,
+            int(coupled.metric), coupled.weight, coupled.inverse, seconds, node_limit, step_limit,
+            memory, patience, _held(forest, batch), part, points, distances, bound, proof, is_undecided,
+            spent.boxes, spent.steps, n_threads(n_jobs), progress,
         )  # fmt: skip
-    return Proofs(points, distances, bound, proof, is_undecided.astype(bool), boxes)
+    return Proofs(points, distances, bound, proof, is_undecided.astype(bool), spent)
+
+
+def record_proof(
+    forest: Forest, norms: Norms, batch: Batch, distance: float, *, seconds: float = math.inf, node_limit: int = 0
+) -> list[tuple[list[int], list[tuple[int, float]], list[list[float]]]]:
+    """Why a batch's only row has no answer nearer than this: boxes, values and prices a goal; none if it has no end."""
+    grid = grid_of(forest)
+    return _core.record_proof(
+        compiled(forest), grid.low, grid.high, norms.weights, seconds, node_limit, _held(forest, batch), distance
+    )
 
 
 def polish(
@@ -214,22 +259,31 @@ def polish(
     points: Floats,
     *,
     with_trades: bool = True,
+    seconds: float = math.inf,
     memory: float = 1e9,
+    steps: NDArray[np.int64] | None = None,
     n_jobs: int | None = None,
     on_interrupt: Callable[[], None] | None = None,
 ) -> Floats:
     """(n_rows, n_features) answers that no move of one feature and no trade between two improves; NaN stays NaN.
 
-    A forest that does not fit into the memory (bytes) leaves the points as they are.
+    A forest that does not fit into the memory (bytes) leaves the points as they are. steps: (n_rows,) of work, which
+    grow.
     """
     points = points.copy()
     grid = grid_of(forest)
+    steps = np.zeros(len(points), np.int64) if steps is None else steps
     with _interruptible(on_interrupt):
         _core.polish(
-            compiled(forest), grid.low, grid.high, norms.weights, memory, _held(forest, batch), with_trades, points,
-            n_threads(n_jobs), None,
+            compiled(forest), grid.low, grid.high, norms.weights, seconds, memory, _held(forest, batch),
+            with_trades, points, steps, n_threads(n_jobs), None,
         )  # fmt: skip
     return points
+
+
+def prepare(forest: Forest) -> None:
+    """Derive what searches of this forest share, so that none of them has to."""
+    _core.prepare(compiled(forest))
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ class Batch:
     ) -> None: ...
 
 def hard_scores(forest: Forest, rows: _Array, scores: _Array, n_threads: int) -> None: ...
+def predict(forest: Forest, rows: _Array, predicted: _Array, n_threads: int) -> None: ...
 def soft_loss(
     forest: Forest,
     threshold: _Array,
@@ -119,26 +120,43 @@ def exact(
     inverse: _Array,
     seconds: float,
     node_limit: int,
+    step_limit: int,
     memory: float,
+    patience: int,
     batch: Batch,
+    part: int,
     best: _Array,
     distances: _Array,
     lower_bound: _Array,
     proof: _Array,
     is_undecided: _Array,
     nodes: _Array,
+    steps: _Array,
     n_threads: int,
     progress: Callable[[int], None] | None,
 ) -> int: ...
+def record_proof(
+    forest: Forest,
+    cell_low: _Array,
+    cell_high: _Array,
+    norm_weights: _Array,
+    seconds: float,
+    node_limit: int,
+    batch: Batch,
+    distance: float,
+) -> list[tuple[list[int], list[tuple[int, float]], list[list[float]]]]: ...
+def prepare(forest: Forest) -> None: ...
 def polish(
     forest: Forest,
     cell_low: _Array,
     cell_high: _Array,
     norm_weights: _Array,
+    seconds: float,
     memory: float,
     batch: Batch,
     with_trades: bool,
     points: _Array,
+    steps: _Array,
     n_threads: int,
     progress: Callable[[int], None] | None,
 ) -> int: ...

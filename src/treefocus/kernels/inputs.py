@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from treefocus.kernels.rules import Rules
 from treefocus.model.forest import Floats, Ints
-from treefocus.schema.schema import FLOAT32, INTEGER, LISTED
+from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, STEPPED, snapped_down
+from treefocus.schema.steps import StepColumns, Steps
 
 Int8s = NDArray[np.int8]
 
@@ -127,11 +128,14 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Columns of grain LISTED and the values they can hold."""
+    """Columns of grain LISTED with the values that they can hold, of grain STEPPED with the four numbers of `Steps`."""
 
     start: Ints  # (n_features + 1,) where a column's values begin
-    value: Floats  # (n_values,) ascending within a column
+    value: Floats  # (n_values,) ascending within a listed column
     is_strict: NDArray[np.bool_]  # (n_features,) a row's own value counts only if it is listed
+    _stepped: dict[bytes, tuple[NDArray[np.intp], StepColumns | None]] = field(
+        default_factory=dict, repr=False
+    )  # by grain
 
     @classmethod
     def none(cls, n_features: int) -> Lists:
@@ -139,8 +143,35 @@ class Lists:
         return cls(np.zeros(n_features + 1, np.int32), np.empty(0), np.zeros(n_features, bool))
 
     def of(self, column: int) -> Floats:
-        """A column's values."""
+        """A listed column's values, or a stepped one's numbers."""
         return self.value[self.start[column] : self.start[column + 1]]
+
+    def steps_of(self, column: int) -> Steps:
+        """What a column of grain STEPPED holds."""
+        return Steps.from_numbers(self.of(column))
+
+    def stepped(self, grain: Int8s) -> tuple[NDArray[np.intp], StepColumns | None]:
+        """The columns of grain STEPPED, and what they hold; None without any."""
+        key = grain.tobytes()
+        if key not in self._stepped:
+            columns = np.flatnonzero(grain == STEPPED)
+            numbers = self.value[self.start[columns][:, None] + np.arange(4)] if columns.size else None
+            self._stepped[key] = columns, None if numbers is None else StepColumns.from_numbers(numbers)
+        return self._stepped[key]
+
+    def down(self, values: Floats, grain: Int8s) -> Floats:
+        """(..., n_features) the largest value not above the given one that each column can hold; of lists, any."""
+        result, (columns, steps) = snapped_down(values, grain), self.stepped(grain)
+        if steps is not None:
+            result[..., columns] = steps.down(values[..., columns])
+        return result
+
+    def up(self, values: Floats, grain: Int8s) -> Floats:
+        """The same for the smallest not below."""
+        result, (columns, steps) = -snapped_down(-values, grain), self.stepped(grain)
+        if steps is not None:
+            result[..., columns] = steps.up(values[..., columns])
+        return result
 
     def nearest(self, column: int, values: Floats, low: Floats, high: Floats) -> Floats:
         """The listed value nearest to each, between low and high; a missing value stays missing."""
@@ -168,7 +199,7 @@ class Batch:
     high: Floats  # (n_rows, n_features)
     offset: Floats  # (n_features,) z = (x - offset) / scale
     scale: Floats  # (n_features,)
-    grain: Int8s  # (n_features,) ANY_FLOAT, FLOAT32 or INTEGER
+    grain: Int8s  # (n_features,) ANY_FLOAT, FLOAT32, INTEGER, LISTED or STEPPED
     origin: Ints  # (n_rows,) the class to leave
     target: Ints  # (n_rows,) the class to reach, -1 for any other
     first: Floats  # (n_rows, n_features) where to start
@@ -182,6 +213,14 @@ class Batch:
         mask = np.zeros(self.rows.shape[1], bool)
         mask[self.choices.column[self.choices.is_category]] = True
         return mask
+
+    @cached_property
+    def is_single(self) -> NDArray[np.bool_]:
+        """(n_features,) which columns hold float32 values, or steps as such."""
+        mask, (columns, steps) = self.grain == FLOAT32, self.lists.stepped(self.grain)
+        if steps is not None:
+            mask[columns] = steps.is_single
+        return np.asarray(mask)
 
     def is_flipped(self, predicted: Ints) -> NDArray[np.bool_]:
         """(n_rows,) whether these predictions are what is asked for."""
@@ -252,6 +291,9 @@ class Batch:
             on_grain[..., column] = self.lists.nearest(
                 column, points[..., column], self.low[..., column], self.high[..., column]
             )
+        columns, steps = self.lists.stepped(self.grain)
+        if steps is not None:
+            on_grain[..., columns] = steps.nearest(points[..., columns])
         kept = points == self.rows
         kept &= ~self.lists.is_strict | np.isnan(points)
         kept[..., self.choices.column] |= self.choices.is_category

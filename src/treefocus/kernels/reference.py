@@ -12,6 +12,7 @@ from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import Batch, Descent, Int8s, SoftForest
 from treefocus.model.forest import Floats, Forest, Ints
 from treefocus.model.grid import Grid
+from treefocus.model.maps import mapped
 
 
 class Differentiable(Protocol):
@@ -67,6 +68,11 @@ def shown(forest: Forest, scores: Floats) -> Floats:
     In the number type in which the library adds scores up. A sigmoid is the library's own to the last bit (all of them
     take the C library's exponential, as scipy does), powers and a softmax up to a few units in the last place.
     """
+    return mapped(forest.maps, _linked(forest, scores)) if forest.maps else _linked(forest, scores)
+
+
+def _linked(forest: Forest, scores: Floats) -> Floats:
+    """(n_rows, n_outputs) the scores after the link."""
     if forest.link == "identity":
         return scores
     own = scores.astype(forest.score_dtype)

@@ -10,11 +10,11 @@ _COLUMNS = (
     Feature("age", "integer", "years", "age of the applicant"),
     Feature("dependants", "integer", "", "people who live on the applicant's income"),
     Feature("income", "integer", "EUR", "gross income a year"),
-    Feature("employment_years", "continuous", "years", "time with the present employer"),
+    Feature("employment_years", "step", "years", "time with the present employer", step=0.1),
     Feature("savings", "integer", "EUR", "money in the bank"),
     Feature("loan_amount", "integer", "EUR", "the loan that is asked for"),
     Feature("loan_years", "integer", "years", "time to pay it back"),
-    Feature("credit_history_years", "continuous", "years", "age of the oldest credit line"),
+    Feature("credit_history_years", "step", "years", "age of the oldest credit line", step=0.1),
     Feature("open_credit_lines", "integer", "", "cards and loans in use"),
     Feature("utilisation", "integer", "%", "share of the card limits in use"),
     Feature("recent_inquiries", "integer", "", "credit checks in the last twelve months"),
@@ -43,6 +43,13 @@ _WORDS: dict[str, tuple[str | tuple[str, str], ...]] = {
     ),
 }  # fmt: skip
 _YEARS = {"en": ("years", "year"), "de": ("Jahre", "Jahr"), "fr": ("ans", "an")}
+# What years do in a language that declines them: "die Laufzeit kürzer wäre (1 Jahr statt 3 Jahre)".
+_UP_AND_DOWN = {
+    "de": {
+        "age": ("höher", "niedriger"), "employment_years": ("länger", "kürzer"), "loan_years": ("länger", "kürzer"),
+        "credit_history_years": ("höher", "niedriger"),
+    }
+}  # fmt: skip
 _DECISIONS = {
     "en": ("your application", "approved", "declined"),
     "de": ("Ihr Antrag", "bewilligt", "abgelehnt"),
@@ -53,6 +60,8 @@ _DECISIONS = {
 def _worded(feature: Feature, words: str | tuple[str, str], language: str) -> Feature:
     if feature.unit == "years":
         feature = replace(feature, unit=_YEARS[language][0], unit_one=_YEARS[language][1])
+        up, down = _UP_AND_DOWN.get(language, {}).get(feature.name, ("", ""))
+        feature = replace(feature, up=up, down=down)
     return replace(feature, label=words) if isinstance(words, str) else replace(feature, one=words[0], many=words[1])
 
 

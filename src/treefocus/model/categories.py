@@ -44,10 +44,14 @@ class Categories:
     def of_sets(cls, labels: Sequence[Sequence[Any] | None], sets: Sequence[Iterable[int] | None]) -> Categories:
         """From one collection of category numbers a node, None at numeric splits and leaves; equal sets are shared."""
         seen: dict[tuple[int, ...], int] = {}
+        number_of: dict[int, int] = {}  # by the object, which many nodes may share
         of_node = np.full(len(sets), -1, np.int32)
         for node, members in enumerate(sets):
+            if members is not None and id(members) not in number_of:
+                own = tuple(sorted({int(member) for member in members}))
+                number_of[id(members)] = seen.setdefault(own, len(seen))
             if members is not None:
-                of_node[node] = seen.setdefault(tuple(sorted({int(member) for member in members})), len(seen))
+                of_node[node] = number_of[id(members)]
         return cls.of_shared(labels, of_node, list(seen))
 
     @classmethod

@@ -17,6 +17,8 @@ def fingerprint(forest: Forest) -> str:
     digest = digest_of_trees(forest)
     rest = (forest.cut_high, forest.favoured, forest.link, forest.takes_missing)
     digest.update(repr(rest).encode())
+    if forest.maps or forest.rounding:
+        digest.update(repr((forest.maps, forest.rounding)).encode())
     for array in (forest.reads, forest.refuses_missing):
         digest.update(repr(None if array is None else array.tolist()).encode())
     return digest.hexdigest()

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Categories
+from treefocus.model.maps import Map, as_maps
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -52,7 +53,8 @@ class Forest:
     - "likely": class 1 if the probability of output `favoured`, after the link, is >= `cut`, else class 0;
     - "value": no classes, the score itself is the prediction (a regression).
 
-    `link` leads from the scores to what the library shows: probabilities, or the predicted value.
+    `link` leads from the scores to what the library shows: probabilities, or the predicted value. A wrapper around the
+    model may go on from there by `maps`.
 
     A node sends x left if `x[feature] <= threshold`, compared after a cast to `input_dtype`, or, at a split on
     categories, if its set has x's category; a missing value goes where `default_left` says.
@@ -74,6 +76,8 @@ class Forest:
     cut_high: float = LARGEST
     favoured: int = 0
     link: Link = "identity"
+    maps: tuple[Map, ...] = ()  # what a wrapper around the model makes of what the link shows, see maps.py
+    rounding: float = 0.0  # by how much the model's own scores may differ from these, where it adds up in another order
     input_dtype: InputDtype = "float64"
     score_dtype: InputDtype = "float64"  # in which the sum is taken
     takes_missing: bool = False
@@ -163,9 +167,10 @@ class Forest:
             value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool):
                 reject(f"Forest.{name}", "a whole number", repr(value))
-        for name in ("divisor", "cut", "cut_high"):
+        for name in ("divisor", "cut", "cut_high", "rounding"):
             if not isinstance(getattr(self, name), Real):
                 reject(f"Forest.{name}", "a number", repr(getattr(self, name)))
+        object.__setattr__(self, "maps", as_maps(self.maps))
         if not isinstance(self.takes_missing, bool | np.bool_):
             reject("Forest.takes_missing", "true or false", repr(self.takes_missing))
         if not 1 <= self.n_features <= MOST_FEATURES:
@@ -229,6 +234,10 @@ class Forest:
             reject("Forest.cut", "a finite number", self.cut)
         if self.decision == "between" and not self.cut <= self.cut_high < np.inf:
             reject("Forest.cut_high", f"Forest.cut ({self.cut}) or more", self.cut_high)
+        if self.maps and self.n_outputs != 1:
+            reject("Forest.maps", "none for more than one score", f"{self.n_outputs} scores")
+        if not (np.isfinite(self.rounding) and self.rounding >= 0):
+            reject("Forest.rounding", "a finite number from 0 up", self.rounding)
         if not (np.isfinite(self.divisor) and self.divisor > 0):
             reject("Forest.divisor", "a finite number above 0", self.divisor)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
@@ -271,15 +280,21 @@ class Forest:
             f"{self.n_features} features, {self.n_classes} classes)"
         )
 
-    def save(self, path: str | Path) -> None:
-        """Write the forest as JSON (docs/forest-format.md), compressed if the name ends in .gz."""
+    def to_record(self) -> dict[str, Any]:
+        """The forest as plain values, for JSON (docs/forest-format.md)."""
         record: dict[str, Any] = {"format": FORMAT}
         for field in fields(self):
             value = getattr(self, field.name)
+            if field.name in _RARE and not value:
+                continue
             if isinstance(value, Categories):
                 value = value.to_record()
             record[field.name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-        data = json.dumps(record).encode()
+        return record
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest as JSON (docs/forest-format.md), compressed if the name ends in .gz."""
+        data = json.dumps(self.to_record()).encode()
         path = Path(path)
         path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
@@ -314,6 +329,7 @@ class Forest:
 
 _FIELDS = {field.name for field in fields(Forest)}
 _REQUIRED = {field.name for field in fields(Forest) if field.default is MISSING}
+_RARE = ("maps", "rounding")  # of wrappers; files of other models are without them
 _ONE_A_NODE = ("feature", "threshold", "left", "right", "default_left")
 _ARRAYS: dict[str, type[np.generic]] = {
     "feature": np.int32,

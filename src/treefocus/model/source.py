@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -31,6 +31,10 @@ class Source:
     takes_infinite: bool = False  # whether the model reads infinities
     precision: float = 1e-12  # how far apart the scores may be, as a share of the largest of them
     orders: Labels | None = None  # per feature its categories in their order, where the model was told one
+    # Of a model that keeps only hashes of its categories, and reads all as unseen until the words of the data are
+    # known: the same with these words, by column, as labels.
+    with_words: Callable[[Mapping[int, Sequence[Any]]], Source] | None = None
+    to_rows: Callable[[Floats], Any] = lambda rows: rows  # such rows as the model's own methods take them
 
 
 def asked(answer: Answer) -> Answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from numbers import Real
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from treefocus import kernels
 from treefocus.constraints.kinds import Constraint, Draft
-from treefocus.errors import InvalidInput, reject
+from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import Choices, Int8s, Lists, nearest_of
 from treefocus.kernels.rules import Cells, ImpliesRule, LinearRule, Rules
 from treefocus.model.categories import Categories, Labels, are_categories
@@ -21,7 +20,9 @@ from treefocus.model.grid import Grid, as_input, floor_to
 from treefocus.model.variants import variant
 from treefocus.problem.distances import Distance
 from treefocus.problem.space import Space
-from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, Schema, snapped_down
+from treefocus.schema.feature import Feature
+from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, STEPPED, Schema, snapped_down
+from treefocus.schema.steps import Steps
 
 _NOISE = 1e-9  # of a number of steps
 
@@ -42,11 +43,18 @@ class Allowed:
 
 def dry_run(constraints: Sequence[Constraint], schema: Schema, forest: Forest, orders: Labels | None = None) -> Draft:
     """The constraints without rows: what does not depend on them, and an error for a column that does not exist."""
-    nothing = np.empty((0, forest.n_features))
+    return _constrained(np.empty((0, forest.n_features)), constraints, schema, forest, orders)
+
+
+def _constrained(
+    rows: Floats, constraints: Sequence[Constraint], schema: Schema, forest: Forest, orders: Labels | None
+) -> Draft:
+    """The constraints on these rows, and nothing else: their boxes have no end where no constraint is."""
     labels = None if forest.categories is None else forest.categories.labels
-    draft = Draft.of(nothing, nothing, nothing, schema, labels, orders)
-    for constraint in constraints:
-        constraint.apply(draft)
+    draft = Draft.of(rows, np.full_like(rows, -np.inf), np.full_like(rows, np.inf), schema, labels, orders)
+    with np.errstate(invalid="ignore"):
+        for constraint in constraints:
+            constraint.apply(draft)
     return draft
 
 
@@ -62,22 +70,23 @@ def allowed(
     orders: Labels | None = None,
 ) -> Allowed:
     """What the answers to these rows may be. Under a distance that couples columns, what is no number stays."""
-    general = dry_run(constraints, schema, forest, orders)
-    is_category = are_categories(general.labels)
-    is_open = _open_columns(general, forest, rows, distance)
-    rules = Rules(tuple(general.rules))
+    draft = _constrained(rows, constraints, schema, forest, orders)
+    is_category = are_categories(draft.labels)
+    is_open = _open_columns(draft, forest, rows, distance)
+    rules = Rules(tuple(draft.rules))
     forest = with_cuts(forest, rules)
     if (is_open & ~is_category).any():
         forest = variant(forest, missing_is_choice=is_open & ~is_category)
-    listed = _listed(general, space, grain, is_category)
-    lists = _as_lists(listed, general, forest.n_features)
+    listed = _listed(draft, space, grain, is_category)
+    lists = _as_lists(listed, draft, forest.n_features)
     grain = grain.copy()
-    grain[list(listed)] = LISTED
-    draft = _boxes(rows, forest, space, constraints, general, grain, is_category, is_open)
+    for j, own in listed.items():
+        grain[j] = STEPPED if isinstance(own, Steps) else LISTED
+    draft = _boxed(draft, forest, space, grain, lists, is_category, is_open)
     choices = choices_of(
         forest, draft, scale=space.scale, grain=grain, lists=lists,
         typical=space.typical if space.typical is not None else np.zeros(forest.n_features),
-        is_kept=distance.norms is None, domain=_domains(general, forest.categories),
+        is_kept=distance.norms is None, domain=_domains(draft, forest.categories),
     )  # fmt: skip
     return Allowed(forest, draft.low, draft.high, grain, choices, lists, rules, is_category)
 
@@ -87,8 +96,9 @@ def with_domains(space: Space, schema: Schema, forest: Forest) -> Space:
     low, high = space.low.copy(), space.high.copy()
     for j, feature in enumerate(schema.features):
         if forest.categories is None or not forest.categories.is_categorical[j]:
-            low[j] = low[j] if feature.low is None else feature.low
-            high[j] = high[j] if feature.high is None else feature.high
+            domain = (0.0, 1.0) if feature.kind == "boolean" else (feature.low, feature.high)
+            low[j] = low[j] if domain[0] is None else domain[0]
+            high[j] = high[j] if domain[1] is None else domain[1]
     return replace(space, low=low, high=high)
 
 
@@ -137,59 +147,56 @@ def _may_be_empty(forest: Forest, with_words: bool = False) -> Bools:
     return may_be_empty
 
 
-def _boxes(
-    rows: Floats,
-    forest: Forest,
-    space: Space,
-    constraints: Sequence[Constraint],
-    general: Draft,
-    grain: NDArray[np.int8],
-    is_category: Bools,
-    is_open: Bools,
+def _boxed(
+    draft: Draft, forest: Forest, space: Space, grain: Int8s, lists: Lists, is_category: Bools, is_open: Bools
 ) -> Draft:
-    """The constraints on these rows.
+    """The constraints inside the space, on values that the columns can hold.
 
     The box of every row is NaN where a value is missing and stays so, and empty where it must become known and cannot.
     """
+    rows = draft.rows
     known = np.where(np.isnan(rows), np.where(is_open, space.low, 0.0), rows)
     space_low, space_high = np.where(is_category, -np.inf, space.low), np.where(is_category, np.inf, space.high)
     is_frozen = np.isnan(rows) & ~is_open & ~is_category
     low = np.where(is_frozen, np.nan, np.minimum(space_low, known))
     high = np.where(is_frozen, np.nan, np.maximum(space_high, np.where(np.isnan(rows), space_high, known)))
-    draft = Draft.of(rows, low, high, general.schema, general.labels, general.orders)
     with np.errstate(invalid="ignore"):
-        for constraint in constraints:
-            constraint.apply(draft)
-        draft.may_be_missing[~_may_be_empty(forest)] = False
+        low, high = np.maximum(low, draft.low), np.minimum(high, draft.high)
         is_inside = (rows >= low) & (rows <= high)  # a value may stay, also one that the column could not take anew
-        low, high = -snapped_down(-low, grain), snapped_down(high, grain)
+        low, high = lists.up(low, grain), lists.down(high, grain)
         low, high = np.where(is_inside, np.minimum(low, rows), low), np.where(is_inside, np.maximum(high, rows), high)
-    is_lost = is_frozen & general.must_be_known
-    return replace(draft, low=np.where(is_lost, np.inf, low), high=np.where(is_lost, -np.inf, high))
+    is_lost = is_frozen & draft.must_be_known
+    may_be_missing = draft.may_be_missing & _may_be_empty(forest)
+    low, high = np.where(is_lost, np.inf, low), np.where(is_lost, -np.inf, high)
+    return replace(draft, low=low, high=high, may_be_missing=may_be_missing)
 
 
-def _listed(general: Draft, space: Space, grain: Int8s, is_category: Bools) -> dict[int, Floats]:
+def _listed(general: Draft, space: Space, grain: Int8s, is_category: Bools) -> dict[int, Floats | Steps]:
     """Columns that hold only some numbers: those a constraint lists, and those of the schema's steps and values.
 
-    Each list has the numbers that the column's own kind can hold: the whole ones, or what a float32 makes of them.
+    Each has the numbers that the column's own kind can hold: the whole ones, or what a float32 makes of them.
     """
-    listed = dict(general.listed)
+    listed: dict[int, Floats | Steps] = {}
     for j, feature in enumerate(general.schema.features):
-        if is_category[j]:
-            continue
-        if feature.values and all(isinstance(value, Real) for value in feature.values):
+        named, is_number = general.listed.get(j), not is_category[j]
+        if is_number and feature.values and all(isinstance(value, Real) for value in feature.values):
             own = np.unique(np.array(feature.values, np.float64))
-            listed[j] = np.intersect1d(own, listed[j]) if j in listed else own
-        elif feature.step:
-            step, begin, ends = float(feature.step), float(feature.low or 0.0), (space.low[j], space.high[j])
-            own = _on_steps(listed[j], step, begin, *ends) if j in listed else _steps(step, begin, *ends, feature.name)
-            listed[j] = own
-    for j, own in listed.items():
-        if grain[j] == INTEGER:
-            listed[j] = own[own == np.rint(own)]
-        elif grain[j] == FLOAT32:
-            listed[j] = np.unique(as_input(own, "float32"))
+            named = own if named is None else np.intersect1d(own, named)
+        elif is_number and feature.step and named is not None:
+            ends = space.low[j], space.high[j]
+            named = _on_steps(named, float(feature.step), float(feature.low or 0.0), *ends)
+        elif is_number and feature.step:
+            listed[j] = _steps(feature, int(grain[j]))
+        if named is not None:
+            listed[j] = _held(named, int(grain[j]))
     return listed
+
+
+def _held(values: Floats, grain: int) -> Floats:
+    """Those of the values that a column of that grain can hold."""
+    if grain == INTEGER:
+        return np.asarray(values[values == np.rint(values)])
+    return np.unique(as_input(values, "float32")) if grain == FLOAT32 else values
 
 
 def _on_steps(values: Floats, step: float, begin: float, low: float, high: float) -> Floats:
@@ -199,25 +206,20 @@ def _on_steps(values: Floats, step: float, begin: float, low: float, high: float
     return np.asarray(values[is_whole & (values >= low) & (values <= high)])
 
 
-def _steps(step: float, begin: float, low: float, high: float, name: str) -> Floats:
-    if not (np.isfinite(low) and np.isfinite(high) and (high - low) / step < 1e6):
-        reject(f"The domain of {name!r}", "finite and of fewer than a million steps", f"{low} to {high}")
-    first, last = np.ceil((low - begin) / step - _NOISE), np.floor((high - begin) / step + _NOISE)
-    n_steps = np.arange(first, last + 1)
-    digits = max(0, *(-int(Decimal(repr(number)).normalize().as_tuple().exponent) for number in (step, begin)))
-    if digits > 15 or max(abs(low), abs(high), abs(begin)) * 10.0**digits > 2**53:
-        return np.asarray(begin + n_steps * step)
-    power = 10.0**digits  # so that three steps of 0.1 are 0.3, as people write it
-    return np.asarray((np.rint(begin * power) + n_steps * np.rint(step * power)) / power)
+def _steps(feature: Feature, grain: int) -> Steps | Floats:
+    """The steps of a column; where it holds whole numbers only, the whole ones among them, or none."""
+    steps = Steps.of(float(feature.step or 1.0), float(feature.low or 0.0), is_single=grain == FLOAT32)
+    whole = steps.whole if grain == INTEGER else steps
+    return np.empty(0) if whole is None else whole
 
 
-def _as_lists(listed: dict[int, Floats], general: Draft, n_features: int) -> Lists:
-    sizes = [len(listed.get(j, ())) for j in range(n_features)]
-    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    value = np.concatenate([*(listed[j] for j in sorted(listed)), np.empty(0)])
+def _as_lists(listed: dict[int, Floats | Steps], general: Draft, n_features: int) -> Lists:
+    value = {j: own.numbers if isinstance(own, Steps) else own for j, own in listed.items()}
+    start = np.concatenate([[0], np.cumsum([len(value.get(j, ())) for j in range(n_features)])]).astype(np.int32)
+    in_order = np.concatenate([*(value[j] for j in sorted(value)), np.empty(0)])
     is_strict = np.zeros(n_features, bool)
     is_strict[list(general.listed)] = True
-    return Lists(start, value, is_strict)
+    return Lists(start, in_order, is_strict)
 
 
 def with_cuts(forest: Forest, rules: Rules) -> Forest:
@@ -300,8 +302,7 @@ def choices_of(
             if domain is not None and j in domain:
                 delta[(delta > 0) & np.append(~domain[j], False)] = np.inf
         else:
-            column = _Column(grid, forest, j, scale[j], int(grain[j]), typical[j])
-            value, delta = column.choices(draft, codes[:, j], lists)
+            value, delta = _Column(grid, forest, j, scale[j], grain, typical[j], lists).choices(draft, codes[:, j])
         delta[(delta > 0) & is_kept] = np.inf
         values.append(np.column_stack([value, np.full(len(rows), np.nan)]))
         deltas.append(np.column_stack([delta, _of_missing(draft, j)]))
@@ -335,23 +336,25 @@ def _of_categories(draft: Draft, j: int) -> tuple[Floats, Floats]:
 class _Column:
     """A column of numbers, cell by cell."""
 
-    def __init__(self, grid: Grid, forest: Forest, j: int, scale: float, grain: int, typical: float) -> None:
+    def __init__(
+        self, grid: Grid, forest: Forest, j: int, scale: float, grain: Int8s, typical: float, lists: Lists
+    ) -> None:
         cells = slice(grid.cell_start[j], grid.cell_start[j + 1] - 1)  # without the missing value's
         self.cell_low, self.cell_high = grid.low[cells], grid.high[cells]
         self.threshold = grid.threshold[grid.start[j] : grid.start[j + 1]]
         self.input_dtype = forest.input_dtype
-        self.j, self.scale, self.grain, self.typical = j, scale, grain, typical
+        self.j, self.scale, self.grain, self.typical, self.lists = j, scale, int(grain[j]), typical, lists
 
-    def choices(self, draft: Draft, code: Ints, lists: Lists) -> tuple[Floats, Floats]:
+    def choices(self, draft: Draft, code: Ints) -> tuple[Floats, Floats]:
         """The closest allowed value of every cell; from an unknown value, the one closest to the typical, at 1."""
         own, low, high = (values[:, self.j, None] for values in (draft.rows, draft.low, draft.high))
         may_stay = (own >= low) & (own <= high)
-        if lists.is_strict[self.j]:
-            may_stay &= np.isin(own, lists.of(self.j))
+        if self.lists.is_strict[self.j]:
+            may_stay &= np.isin(own, self.lists.of(self.j))
         stays = may_stay & (code[:, None] == np.arange(len(self.cell_low)))
         from_ = np.where(np.isnan(own), self.typical, own)
         if self.grain == LISTED:
-            value = self._listed(lists.of(self.j), from_, low, high)
+            value = self._listed(self.lists.of(self.j), from_, low, high)
         else:
             value = self._closest(from_, low, high, np.isnan(own))
         value = np.where(stays, own, value)
@@ -360,12 +363,20 @@ class _Column:
 
     def _closest(self, from_: Floats, low: Floats, high: Floats, is_unknown: Bools) -> Floats:
         """(n_rows, n_cells) the value of each cell, on the column's grain, closest to the given; NaN where none is."""
-        below = -snapped_down(-np.maximum(self.cell_low, low), self.grain)
-        above = snapped_down(np.minimum(self.cell_high, high), self.grain)
+        below = self._up(np.maximum(self.cell_low, low))
+        above = self._down(np.minimum(self.cell_high, high))
         with np.errstate(invalid="ignore"):
             value = np.clip(from_, below, np.maximum(below, above))
-            value = np.where(is_unknown, -snapped_down(-value, self.grain), value)
+            value = np.where(is_unknown, self._up(value), value)
             return np.where((below <= above) & (value <= above), value, np.nan)
+
+    def _up(self, values: Floats) -> Floats:
+        if self.grain == STEPPED:
+            return self.lists.steps_of(self.j).up(values)
+        return -snapped_down(-values, self.grain)
+
+    def _down(self, values: Floats) -> Floats:
+        return self.lists.steps_of(self.j).down(values) if self.grain == STEPPED else snapped_down(values, self.grain)
 
     def _listed(self, listed: Floats, from_: Floats, low: Floats, high: Floats) -> Floats:
         """(n_rows, n_cells) the listed value of each cell closest to the given; NaN where none is."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, is_dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Distance(ABC):
         """The distance ready to use; `data` is the training data in the scaled space."""
         return self
 
-    @property
+    @cached_property
     def compiled(self) -> CompiledDistance | None:
         """The distance as the compiled descent takes it, None if only Python knows it."""
         return None
@@ -60,7 +61,7 @@ class Distance(ABC):
         """Whether d(z, y) depends on y - z only."""
         return self.norms is not None
 
-    @property
+    @cached_property
     def norms(self) -> Norms | None:
         """The distance as a sum of norms, which polish and the exact search take apart by feature, if it is one."""
         return None
@@ -122,11 +123,11 @@ class Euclidean(_Weighted):
         delta = _delta(z, y)
         return np.asarray(self.w * delta / np.sqrt((self.w * delta**2).sum(axis=1, keepdims=True) + _SMOOTH))
 
-    @property
+    @cached_property
     def compiled(self) -> CompiledDistance:  # noqa: D102
         return self._compiled(Metric.EUCLIDEAN)
 
-    @property
+    @cached_property
     def norms(self) -> Norms:  # noqa: D102
         return self._norms(L2)
 
@@ -154,11 +155,11 @@ class Manhattan(_Weighted):
     def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         return self.w * np.sign(_delta(z, y))
 
-    @property
+    @cached_property
     def compiled(self) -> CompiledDistance:  # noqa: D102
         return self._compiled(Metric.MANHATTAN)
 
-    @property
+    @cached_property
     def norms(self) -> Norms:  # noqa: D102
         return self._norms(L1)
 
@@ -189,7 +190,7 @@ class Chebyshev(_Weighted):
         n_largest = np.maximum(is_largest.sum(axis=1, keepdims=True), 1)
         return np.asarray(self.w * np.sign(_delta(z, y)) * is_largest / n_largest)
 
-    @property
+    @cached_property
     def norms(self) -> Norms:  # noqa: D102
         return self._norms(LINF)
 
@@ -217,7 +218,7 @@ class FewestFeatures(_Weighted):
     def gradient(self, z: Floats, y: Floats) -> Floats:  # noqa: D102
         return np.zeros_like(y)
 
-    @property
+    @cached_property
     def norms(self) -> Norms:  # noqa: D102
         return self._norms(L0)
 
@@ -254,7 +255,7 @@ class Cosine(_Weighted):
         z, y = np.where(np.isnan(z), 0.0, z), np.where(np.isnan(z), 0.0, y)
         return (self.w * z * z).sum(axis=1), (self.w * y * y).sum(axis=1), (self.w * z * y).sum(axis=1)
 
-    @property
+    @cached_property
     def compiled(self) -> CompiledDistance:  # noqa: D102
         return self._compiled(Metric.COSINE)
 
@@ -344,7 +345,7 @@ class Mahalanobis(Distance):
             raise InvalidInput("Mahalanobis must be fitted before use: call fitted(n_features, data).")
         return self.inverse
 
-    @property
+    @cached_property
     def compiled(self) -> CompiledDistance:  # noqa: D102
         metric = Metric.MAHALANOBIS_SQUARED if self.squared else Metric.MAHALANOBIS
         return CompiledDistance(metric, np.ones(len(self._inverse)), self._inverse)
@@ -365,7 +366,7 @@ class Sum(Distance):
     def fitted(self, n_features: int, data: Floats | None) -> Distance:  # noqa: D102
         return Sum(tuple((factor, part.fitted(n_features, data)) for factor, part in self.parts))
 
-    @property
+    @cached_property
     def norms(self) -> Norms | None:
         """Norms add up, except that two Euclidean parts of different shape are no one square root."""
         total = None
@@ -403,6 +404,14 @@ NAMED: dict[str, Distance] = {
 }
 
 
+_OTHER_NAMES = {"l1": "manhattan", "l2": "euclidean", "linf": "chebyshev"}
+
+
+def full_name(name: str) -> str:
+    """The name of a distance, where it was called by its norm."""
+    return _OTHER_NAMES.get(name.lower(), name)
+
+
 def weighted(distance: Distance, weights: Floats) -> Distance:
     """The distance with a change in each column counted so many times."""
     if isinstance(distance, Sum):
@@ -418,12 +427,14 @@ def as_distance(distance: Any) -> Distance:
     """A distance from its name, a `Distance`, or a user's own object with `value` and `gradient`."""
     if isinstance(distance, Distance):
         return distance
-    if isinstance(distance, str) and distance in NAMED:
-        return NAMED[distance]
+    if isinstance(distance, str) and full_name(distance) in NAMED:
+        return NAMED[full_name(distance)]
     has_both = callable(getattr(distance, "value", None)) and callable(getattr(distance, "gradient", None))
     if has_both and not isinstance(distance, type):
         return UserDistance(distance)
-    reject("distance", f"one of {', '.join(NAMED)}, or an object with value and gradient", repr(distance))
+    reject(
+        "distance", f"one of {', '.join((*NAMED, *_OTHER_NAMES))}, or an object with value and gradient", repr(distance)
+    )
 
 
 def _parts(distance: Distance) -> tuple[tuple[float, Distance], ...]:

@@ -5,9 +5,9 @@ Valid always means the hard forest, never the soft one. This is the only place t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -91,21 +91,21 @@ class Problem:
         """(n_rows,) what each point costs."""
         return self.distance.measured(self.batch, points)
 
-    def parts(self) -> Iterator[tuple[NDArray[np.intp], Problem]]:
+    def parts(self) -> list[tuple[NDArray[np.intp], Problem]]:
         """The problem, row numbers and question, once for each set of columns in which rows can be missing a value.
 
         So that an answer depends on its row alone, and rows without missing values are searched as plain numbers.
         """
         choices = self.batch.choices
         if self.forest.missing_is_choice is None:
-            yield np.arange(len(self)), self
-            return
+            return [(np.arange(len(self)), self)]
         is_missing = np.isnan(self.batch.rows[:, choices.column])
         pattern = (choices.may_be_missing | is_missing) & ~choices.is_category
         patterns, which = np.unique(pattern, axis=0, return_inverse=True)
-        for number, own in enumerate(patterns):
-            rows = np.flatnonzero(np.asarray(which).reshape(-1) == number)
-            yield rows, self.subset(rows).with_missing_choices(own)
+        rows_of = [np.flatnonzero(np.asarray(which).reshape(-1) == number) for number in range(len(patterns))]
+        return [
+            (rows, self.subset(rows).with_missing_choices(own)) for rows, own in zip(rows_of, patterns, strict=True)
+        ]
 
     def with_missing_choices(self, kept: Bools) -> Problem:
         """The same where missing is a choice in fewer of the choices' columns; in the others it stays as it is."""
@@ -131,14 +131,17 @@ class Problem:
         """The form that decides where the library itself cannot be asked; None where nothing can be said for sure."""
         return self if self.slack is None or self.slack.is_exact else self.tightened()
 
-    def _cut_at(self, cuts: tuple[tuple[str, float], ...]) -> Problem:
-        forest = variant(self.forest, **dict(cuts))
-        batch = replace(self.batch, origin=kernels.predict(forest, self.batch.rows))
+    def _cut_at(self, cuts: tuple[tuple[str, Any], ...]) -> Problem:
+        forest, batch = variant(self.forest, **dict(cuts)), self.batch
+        if (batch.target >= 0).all():  # rows that want any class but their own keep it
+            batch = replace(batch, origin=kernels.predict(forest, batch.rows))
         examples = None if self.examples is None else Examples.of(forest, self.examples.rows)
         return replace(self, forest=forest, batch=batch, examples=examples, slack=None)
 
     def subset(self, chosen: NDArray[np.intp]) -> Problem:
-        """The same question for some of the rows."""
+        """The same question for some of the rows, or for all."""
+        if len(chosen) == len(self) and (chosen == np.arange(len(self))).all():
+            return self
         return replace(self, batch=self.batch.subset(chosen))
 
     def keeping(self, is_kept: Bools) -> Problem:

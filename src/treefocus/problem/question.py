@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from treefocus.problem.distances import Distance
 from treefocus.problem.plausibility import Measure
 from treefocus.problem.problem import Examples, Problem
 from treefocus.problem.space import Space
-from treefocus.problem.targets import one_a_row, put
+from treefocus.problem.targets import Interval, Probability, as_targets, one_a_row, put
 from treefocus.schema.schema import Schema
 
 
@@ -45,7 +46,7 @@ class Question:
         `examples`: training rows. `orders`: per column its categories in their order, where the schema has none.
         """
         forest, rows, space = self.forest, self.rows, self.space
-        asked = put(self.target, forest, len(rows))
+        asked = put(self.target, forest, len(rows), kernels.predict(forest, rows) if self._is_rounded else None)
         may = allowed(
             asked.forest,
             rows,
@@ -85,6 +86,8 @@ class Question:
     def groups(self) -> tuple[Group, ...]:
         """The question by target, where every row has a probability or an interval of its own; else as it is."""
         wanted = one_a_row(self.target, self.forest, len(self.rows))
+        if wanted is None and self._is_rounded and len(self.rows):
+            return self._by_class()
         if wanted is None:
             return (Group(np.arange(len(self.rows)), self),)
         rows_of: dict[Any, list[int]] = {}
@@ -97,6 +100,24 @@ class Question:
             for target, rows in rows_of.items()
         )
 
+    @property
+    def _is_rounded(self) -> bool:
+        """Whether the model's scores may be off, and a class is asked for."""
+        is_of_numbers = isinstance(self.target, Probability | Interval)
+        return bool(self.forest.rounding) and self.forest.decision != "value" and not is_of_numbers
+
+    def _by_class(self) -> tuple[Group, ...]:
+        """Rows that want the same class, or to leave the same one: what rounding could do is added on one side."""
+        targets, origin = as_targets(self.target, self.forest, len(self.rows)), kernels.predict(self.forest, self.rows)
+        key = np.where(targets >= 0, targets, -1 - origin)
+        labels = self.forest.classes.tolist()
+        groups = []
+        for own in dict.fromkeys(key.tolist()):
+            rows = np.flatnonzero(key == own)
+            target = labels[own] if own >= 0 else None
+            groups.append(Group(rows, replace(self, rows=self.rows[rows], target=target)))
+        return tuple(groups)
+
     def under(self, constraints: tuple[Constraint, ...]) -> Question:
         """The same question under other constraints."""
         return replace(self, constraints=constraints)
@@ -108,3 +129,26 @@ class Group:
 
     rows: NDArray[np.intp]  # their numbers in the batch
     question: Question
+
+    @property
+    def problem(self) -> Problem:
+        """The question as a search takes it, put once.
+
+        Not a `cached_property`: that of Python 3.11 has one lock for all groups, so that threads would wait for each
+        other, and a process that is forked meanwhile for ever.
+        """
+        if "_problem" not in self.__dict__:
+            self.__dict__["_problem"] = self.question.problem()
+        own: Problem = self.__dict__["_problem"]
+        return own
+
+
+def scattered(groups: Sequence[Group], of_group: Sequence[Any]) -> Any:
+    """(n_rows, ...) the lines of every group where they belong: arrays, or lists of whatever there is."""
+    first = of_group[0]
+    shape, kind = (first.shape[1:], first.dtype) if isinstance(first, np.ndarray) else ((), object)
+    whole = np.empty((sum(len(group.rows) for group in groups), *shape), kind)
+    for group, lines in zip(groups, of_group, strict=True):
+        for_rows = lines if isinstance(lines, np.ndarray) else np.array([*lines, None], object)[:-1]
+        whole[group.rows] = for_rows
+    return whole

@@ -8,7 +8,7 @@ tightened, so that every answer is one of the library's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from treefocus.errors import InvalidInput, reject
-from treefocus.kernels.reference import shown
+from treefocus.kernels.inverse import rest_up_to, score_from, score_up_to
 from treefocus.model.forest import LARGEST, Forest, Ints
+from treefocus.model.shares import has_shares
 from treefocus.model.variants import variant
 
 ANY_OTHER = -1
@@ -101,8 +102,8 @@ class Score(Interval):
 class Slack:
     """How a question's cuts lie where the library's own number may differ from ours in its last digits."""
 
-    loose: tuple[tuple[str, float], ...]  # fields of the forest: whatever the library lets in is let in
-    strict: tuple[tuple[str, float], ...] | None  # whatever is let in the library lets in; None: no cut does that
+    loose: tuple[tuple[str, Any], ...]  # fields of the forest: whatever the library lets in is let in
+    strict: tuple[tuple[str, Any], ...] | None  # whatever is let in the library lets in; None: no cut does that
     is_exact: bool  # ours is the library's own, as long as it adds up and takes exponentials as it is known to
 
 
@@ -144,8 +145,8 @@ def _hashable(target: Probability | Interval, forest: Forest) -> Probability | I
     return replace(target, label=forest.classes.tolist()[_position(target.label, forest, "Probability.label")])
 
 
-def put(target: Any, forest: Forest, n_rows: int) -> Put:
-    """The question of n rows with this target."""
+def put(target: Any, forest: Forest, n_rows: int, origin: Ints | None = None) -> Put:
+    """The question of n rows with this target; `origin` are their own classes, where the scores may be rounded."""
     if forest.decision == "value" and isinstance(target, tuple) and len(target) == 2:
         target = Interval(*target)
     slack: Slack | None
@@ -158,8 +159,49 @@ def put(target: Any, forest: Forest, n_rows: int) -> Put:
             f"A {forest.source} predicts a number: say which is wanted, target=Interval(low, high), got {target!r}."
         )
     else:
-        return Put(forest, as_targets(target, forest, n_rows))
+        targets = as_targets(target, forest, n_rows)
+        return Put(forest, targets, _of_classes(forest, targets, origin))
     return Put(asked, np.full(n_rows, answer, np.int32), slack)
+
+
+def _of_classes(forest: Forest, targets: Ints, origin: Ints | None) -> Slack | None:
+    """The slack of rows that all want one class, or all want to leave one, where the model's scores may be rounded.
+
+    To the class that is wanted the loosened question adds what rounding could, from the class to leave it takes that.
+    """
+    if not forest.rounding:
+        return None
+    wanted = targets if (targets >= 0).all() else origin
+    if wanted is None or len(set(wanted.tolist())) != 1 or len(set(targets.tolist())) != 1:
+        return None
+    number, is_wanted = int(wanted[0]), bool(targets[0] >= 0)
+    if forest.decision != "argmax":
+        side = -1.0 if is_wanted == (number == YES) else 1.0
+        loose, strict = ((("cut", forest.cut + way * forest.rounding),) for way in (side, -side))
+        return Slack(loose, strict, is_exact=False)
+    forms = []
+    for way in (1.0, -1.0):
+        base = forest.base_score.copy()
+        base[number] += (way if is_wanted else -way) * 2 * forest.rounding * forest.divisor
+        forms.append((("base_score", base),))
+    return Slack(forms[0], forms[1], is_exact=False)
+
+
+def as_asked(target: Any, forest: Forest) -> Any:
+    """The target with every pair of a class and a share as a `Probability`: ("approved", 0.8), or a list of those."""
+    if forest.decision == "value":
+        return target
+    if isinstance(target, list):
+        return [_as_likely(one, forest) for one in target]
+    return _as_likely(target, forest)
+
+
+def _as_likely(target: Any, forest: Forest) -> Any:
+    """A pair whose second part is no class but a number asks for a probability; anything else is as it was."""
+    if not (isinstance(target, tuple) and len(target) == 2 and isinstance(target[1], Real)):
+        return target
+    label, least = target
+    return target if isinstance(least, bool) or least in forest.classes.tolist() else Probability(label, float(least))
 
 
 def as_targets(target: Any, forest: Forest, n_rows: int) -> Ints:
@@ -185,7 +227,7 @@ def _likely(target: Probability, forest: Forest) -> tuple[Forest, Slack, int]:
     if forest.decision == "value":
         raise InvalidInput(f"A {forest.source} predicts a number, not a probability: give target=Interval(low, high).")
     label, p = _position(target.label, forest, "Probability.label"), float(target.at_least)
-    if forest.decision != "argmax":
+    if forest.decision not in ("argmax", "likely"):
         return _of_one_score(label, p, forest)
     if forest.link == "sigmoid":  # each class has its own, which is a question about its score
         cuts, is_exact = _score_cuts(p, forest, is_second=True), _divides_exactly(forest)
@@ -198,6 +240,7 @@ def _likely(target: Probability, forest: Forest) -> tuple[Forest, Slack, int]:
         error, changes = 2 * float(np.finfo(np.float64).eps) * (forest.n_trees + 2), {}  # added up in any order
     else:
         raise InvalidInput(f"A {forest.source} gives no probabilities; ask for a class.")
+    error += 4 * forest.rounding / (p if not changes else 1.0)
     more = p * (1 + error)
     cuts = _rounded_down(p, forest) * (1 - error), p, more if more < 1 else None
     return *_asked(forest, cuts, not changes, decision="likely", favoured=label, **changes), YES
@@ -205,16 +248,18 @@ def _likely(target: Probability, forest: Forest) -> tuple[Forest, Slack, int]:
 
 def _of_one_score(label: int, p: float, forest: Forest) -> tuple[Forest, Slack, int]:
     """Of a model with one score and two classes: from some score up, or up to some score."""
-    if forest.link != "sigmoid":
+    if forest.link != "sigmoid" and not forest.maps:
         raise InvalidInput(f"A {forest.source} gives no probabilities; ask for a class or for Score(low, high).")
     decision, answer = ("at_least", YES) if label == 1 else ("above", NO)
-    cuts = _score_cuts(p, forest, is_second=label == 1)
-    return *_asked(forest, cuts, _divides_exactly(forest), decision=decision), answer
+    loose, plain, strict = _score_cuts(p, forest, is_second=label == 1)
+    off = forest.rounding if label == 1 else -forest.rounding
+    cuts = loose - off, plain, None if strict is None else strict + off
+    return *_asked(forest, cuts, _divides_exactly(forest) and not off, decision=decision), answer
 
 
 def _asked(forest: Forest, cuts: Cuts, is_exact: bool, **changes: Any) -> tuple[Forest, Slack]:
     """The forest that asks for the second of three cuts, and the other two."""
-    loose, plain, strict = cuts
+    loose, plain, strict = (None if cut is None else min(max(cut, -LARGEST), LARGEST) for cut in cuts)
     slack = Slack((("cut", loose),), None if strict is None else (("cut", strict),), is_exact)
     return variant(forest, cut=plain, classes=np.array([False, True]), **changes), slack
 
@@ -222,17 +267,6 @@ def _asked(forest: Forest, cuts: Cuts, is_exact: bool, **changes: Any) -> tuple[
 def _is_adaboost(forest: Forest) -> bool:
     """Whether the scores are weighted votes of more than two classes, as AdaBoost counts them."""
     return forest.link == "identity" and forest.leaf_distribution is not None and forest.n_classes > 2
-
-
-def has_shares(forest: Forest) -> bool:
-    """Whether the scores are probabilities themselves: shares of a whole in every leaf."""
-    if forest.link != "identity" or (forest.leaf_value < 0).any() or (forest.base_score < 0).any():
-        return False
-    sums = forest.leaf_value.sum(axis=1)
-    first = np.searchsorted(forest.tree_of_leaf, np.arange(forest.n_trees))
-    is_same = np.abs(sums - sums[first][forest.tree_of_leaf]) <= 1e-6 * np.abs(sums)
-    whole = (sums[first].sum() + forest.base_score.sum()) / forest.divisor
-    return bool(is_same.all() and abs(whole - 1.0) <= 1e-6)
 
 
 def _between(target: Interval, forest: Forest) -> tuple[Forest, Slack | None]:
@@ -243,10 +277,19 @@ def _between(target: Interval, forest: Forest) -> tuple[Forest, Slack | None]:
     if not isinstance(target, Score):
         if forest.decision != "value":
             raise InvalidInput(f"A {forest.source} predicts a class: ask for one, for a Probability or for a Score.")
-        if forest.link != "identity":
+        if forest.link != "identity" or forest.maps:
             low, high, slack = _inside(low, high, forest)
+    if slack is None and forest.rounding:
+        slack = _widened(low, high, forest)
     ends = _ended(low, high)
     return variant(forest, decision="between", cut=ends[0], cut_high=ends[1], classes=np.array([False, True])), slack
+
+
+def _widened(low: float, high: float, forest: Forest) -> Slack:
+    """An interval of scores, larger and smaller by what the model's own scores may be off."""
+    off = forest.rounding
+    forms = [tuple(zip(("cut", "cut_high"), _ended(low - way, high + way), strict=True)) for way in (off, -off)]
+    return Slack(forms[0], forms[1] if low + off <= high - off else None, is_exact=False)
 
 
 def _ended(low: float, high: float) -> tuple[float, float]:
@@ -258,15 +301,17 @@ def _inside(low: float, high: float, forest: Forest) -> tuple[float, float, Slac
     """The scores whose shown values lie in the interval, and in one that is larger or smaller by what is rounded."""
     forms = []
     for side in (-1, 0, 1):
-        first = _from(_moved(low, side, forest), forest) if low > -np.inf else -np.inf
-        last = _up_to(_moved(high, -side, forest), forest) if high < np.inf else np.inf
+        first = score_from(_moved(low, side, forest), forest) if low > -np.inf else -np.inf
+        last = score_up_to(_moved(high, -side, forest), forest) if high < np.inf else np.inf
         forms.append((first, last))
     loose, plain, strict = forms
+    off = forest.rounding
+    loose, strict = (loose[0] - off, loose[1] + off), (strict[0] + off, strict[1] - off)
     if not (plain[0] <= plain[1] and plain[0] < np.inf and plain[1] > -np.inf):
         reject("Interval", f"one that a {forest.source} can predict", f"{low} to {high}")
     is_there = strict[0] <= strict[1] and strict[0] < np.inf and strict[1] > -np.inf
     named = [tuple(zip(("cut", "cut_high"), _ended(*ends), strict=True)) for ends in (loose, strict)]
-    is_exact = forest.link == "sigmoid" and _divides_exactly(forest)
+    is_exact = forest.link == "sigmoid" and not forest.maps and not off and _divides_exactly(forest)
     return *plain, Slack(named[0], named[1] if is_there else None, is_exact)
 
 
@@ -275,26 +320,13 @@ def _score_cuts(p: float, forest: Forest, is_second: bool) -> Cuts:
 
     Of the first class, whose probability is the rest, the last scores that still leave it so much.
     """
-    dtype = np.dtype(forest.score_dtype).type
 
     def edge(least: float) -> float:
-        if is_second:
-            return _from(least, forest)
-        return _edge(-np.inf, lambda score: float(dtype(1) - dtype(_shown(score, forest))) >= least)
+        return score_from(least, forest) if is_second else rest_up_to(least, forest)
 
     off = _off(p if is_second else max(p, 0.5), forest)
     less, more = max(_rounded_down(p, forest) - off, 5e-324), p + off
     return edge(less), edge(p), edge(more) if more < 1 else None
-
-
-def _from(value: float, forest: Forest) -> float:
-    """The first score whose shown value is at least this, infinity if there is none."""
-    return _edge(np.inf, lambda score: _shown(score, forest) >= value)
-
-
-def _up_to(value: float, forest: Forest) -> float:
-    """The last score whose shown value is at most this, minus infinity if there is none."""
-    return _edge(-np.inf, lambda score: _shown(score, forest) <= value)
 
 
 def _moved(value: float, side: int, forest: Forest) -> float:
@@ -316,29 +348,3 @@ def _rounded_down(p: float, forest: Forest) -> float:
 def _divides_exactly(forest: Forest) -> bool:
     """Whether dividing the sum rounds nothing: by a power of two."""
     return bool(np.frexp(forest.divisor)[0] == 0.5)
-
-
-def _edge(way: float, holds: Callable[[float], bool]) -> float:
-    """The first number towards `way`, plus or minus infinity, of which something holds; `way` itself if of none.
-
-    What holds of a number holds of all beyond it. Steps double until one number is on either side, then the last one is
-    halved.
-    """
-    before, step = 0.0, 1.0
-    while holds(before):
-        if np.isinf(before):
-            return before
-        before, step = before - float(np.copysign(step, way)), 2 * step
-    beyond, step = before, 1.0
-    while not holds(beyond):
-        if np.isinf(beyond):
-            return beyond
-        before, beyond, step = beyond, beyond + float(np.copysign(step, way)), 2 * step
-    while (middle := before + (beyond - before) / 2) not in (before, beyond):
-        before, beyond = (before, middle) if holds(middle) else (middle, beyond)
-    return beyond
-
-
-def _shown(score: float, forest: Forest) -> float:
-    with np.errstate(over="ignore"):
-        return float(shown(forest, np.array([[score]]))[0, 0])

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from treefocus.adapters.trust import trusted
 from treefocus.constraints.kinds import Condition, Constraint, Implies, MayBeMissing, OneOf
+from treefocus.errors import InvalidInput
 from treefocus.model.categories import NO_CATEGORY, UNUSED, Categories
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.source import Answer, Source
@@ -78,6 +80,13 @@ def words_added(forest: Forest) -> dict[int, tuple[Any, ...]]:
 
 def widened(source: Source, table: Table | None) -> Source:
     """A model with the words of the data as labels; the model itself is asked about a category it has not seen."""
+    if source.with_words is not None:
+        if table is None:
+            raise InvalidInput(
+                f"A {source.forest.source} with categories keeps only hashes of them: give data=, whose words are then "
+                "known."
+            )
+        return trusted(source.with_words(words_of(source.forest, table)))
     words = {} if table is None else words_of(source.forest, table)
     if not words:
         return source

@@ -19,7 +19,7 @@ from treefocus.render.palette import coloured
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import bare, plain
 from treefocus.render.table import MANY, change_cells, overview_cells, title
-from treefocus.render.text import measured, sentence
+from treefocus.render.text import how_known, measured, sentence
 from treefocus.render.views import BatchView, RowView
 
 _MOST_FEATURES = 15
@@ -80,7 +80,7 @@ def report(found: BatchView, summary: Mapping[str, Any], heading: str | None, la
 
 
 def _row(one: RowView, phrases: Catalogue) -> list[Any]:
-    """One row for the script: title, status, sentence, distance, its text, bound, search text, and the changes."""
+    """One row for the script: title, status, sentence, distance, its text, bound, how we know, and the changes."""
     cells = change_cells(one, phrases.code)
     changes = [
         [*texts, round(change.share, 4) * (-1 if change.is_down else 1)]
@@ -89,7 +89,9 @@ def _row(one: RowView, phrases: Catalogue) -> list[Any]:
     distance = one.distance if one.distance is not None and one.distance < float("inf") else None
     bound = phrases.rounded(one.lower_bound) if one.distance is not None else ""
     told = "" if one.distance is None else phrases.rounded(one.distance)
-    return [title(one, phrases.code), one.status.name, sentence(one, phrases.code), distance, told, bound, changes]
+    code = phrases.code
+    known = how_known(one, code)
+    return [title(one, code), one.status.name, sentence(one, code), distance, told, bound, known, changes]
 
 
 def _summary(found: BatchView, summary: Mapping[str, Any], phrases: Catalogue) -> str:

@@ -15,7 +15,8 @@ from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import bare
 from treefocus.render.table import difference, title
 from treefocus.render.text import bare_value, measured, words_of
-from treefocus.render.views import AskedView, BatchView, ChangeView, MapView, RowView
+from treefocus.render.views import AskedView, BatchView, ChangeView, MapView, MenuView, RowView
+from treefocus.schema.feature import Feature
 
 if TYPE_CHECKING:
     from treefocus.model.forest import Floats
@@ -107,7 +108,7 @@ def waterfall(explanation: RowView, answers: Sequence[float], ax: Any = None, la
     else:
         ticks = range(0, 101, 20 if _free_width(axes) * 100 / axes.get_xlim()[1] > 300 else 50)
         axes.set_xticks(ticks, [phrases.share(tick / 100) for tick in ticks])
-        axes.set_xlabel(phrases.words["probability"].format(outcome=_text(explanation.told)))
+        axes.set_xlabel(phrases.words["probability"].format(outcome=_text(explanation.pictured_class)))
     _entitle(axes, title(explanation, language))
     return axes
 
@@ -189,7 +190,7 @@ def asked_bars(found: BatchView, asked: Sequence[AskedView], ax: Any = None, lan
             step = getattr(one, attribute)
             unit = schema[one.feature].unit
             if step is None and bars is up and one.n_other:
-                told.append(phrases.words["to"].format(value=bare_value(one.typical_other, phrases)))
+                told.append(phrases.words["to"].format(value=measured(one.typical_other, Feature(""), phrases)))
             else:
                 told.append("" if step is None else f"{phrases.difference(step)} {bare(unit)}".rstrip())
         axes.bar_label(bars, [_text(label) for label in told], padding=4, fontsize=size)
@@ -202,6 +203,29 @@ def asked_bars(found: BatchView, asked: Sequence[AskedView], ax: Any = None, lan
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     words = phrases.words
     axes.set_xlabel(f"{words['asked to change']} ({words['less']} ← → {words['more']})")
+    return axes
+
+
+def menu_bars(items: Sequence[MenuView], ax: Any = None, language: str = DEFAULT) -> Any:
+    """How far the change is that each lever can do with, alone and in unions; what can do nothing is named so."""
+    phrases = catalogue(language)
+    axes = _new_axes(len(items)) if ax is None else ax
+    _entitle(axes, phrases.words["menu"])
+    lengths = [item.explanation.distance or 0.0 for item in items]
+    is_sure = [item.explanation.status.name in ("OPTIMAL", "INFEASIBLE") for item in items]
+    bars = axes.barh(range(len(items)), lengths, height=0.62, color=UP, edgecolor="white", linewidth=0.0)
+    for bar, sure in zip(bars, is_sure, strict=True):
+        bar.set_hatch("" if sure else "////")
+    has_answer = [item.explanation.status.has_answer for item in items]
+    told = [
+        phrases.rounded(length) if is_there else phrases.words["no way"] + ("" if sure else "?")
+        for length, is_there, sure in zip(lengths, has_answer, is_sure, strict=True)
+    ]
+    axes.bar_label(bars, [_text(label) for label in told], padding=4, fontsize=_letters(axes, len(items), 1))
+    _name_bars(axes, [_short(" + ".join(item.levers)) for item in items])
+    axes.set_xlim(_limits(axes, [*lengths, 1e-12], max(told, key=len), len(items)))
+    axes.xaxis.set_major_locator(_few_ticks(axes))
+    axes.set_xlabel(phrases.words["distance"])
     return axes
 
 
@@ -343,7 +367,7 @@ def _legend_beside(axes: Any, handles: Any = None) -> None:
 
 def _from_to(explanation: RowView, change: ChangeView, language: str) -> str:
     phrases, feature = catalogue(language), words_of(explanation, change, language)
-    values = f"{bare_value(change.before, phrases)} → {measured(change.shown, feature, phrases)}"
+    values = f"{bare_value(change.before_shown, feature, phrases)} → {measured(change.shown, feature, phrases)}"
     return f"{_short(change.feature)}\n{_text(values)}"
 
 

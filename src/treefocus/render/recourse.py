@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import plain
 from treefocus.render.text import called, listed_changes, measured
-from treefocus.render.views import PriceView, RegionView, ToleranceView, WhyNotView
+from treefocus.render.views import MenuView, PriceView, RegionView, RowView, ToleranceView, WhyNotView
 
 
 def why_not(found: WhyNotView, language: str = DEFAULT) -> str:
@@ -37,6 +39,32 @@ def price(found: PriceView, language: str = DEFAULT) -> str:
         return words["price nothing" if found.is_proven else "price unknown"].format(constraint=constraint)
     told = words["price" if found.is_proven else "price at least"]
     return told.format(constraint=constraint, share=phrases.share(found.saving))
+
+
+def menu(items: Sequence[MenuView], language: str = DEFAULT) -> str:
+    """What each lever can do alone, and some together, a line each."""
+    phrases = catalogue(language)
+    return "\n".join(_menu_line(item, phrases) for item in items)
+
+
+def changes(explanation: RowView, language: str = DEFAULT) -> str:
+    """The changes of a row as an enumeration; nothing where there are none."""
+    return listed_changes(explanation, catalogue(language), is_person=False) if explanation.changes else ""
+
+
+def _menu_line(item: MenuView, phrases: Catalogue) -> str:
+    words, one = phrases.recourse, item.explanation
+    levers, fewer = (
+        " + ".join(phrases.quoted.format(text=plain(name)) for name in names) for names in (item.levers, item.needed)
+    )
+    if not one.status.has_answer:
+        return words["menu none" if one.status.name == "INFEASIBLE" else "menu not found"].format(levers=levers)
+    if not one.changes:
+        return words["menu already"]
+    if len(item.needed) < len(item.levers):
+        return words["menu nothing more"].format(levers=levers, fewer=fewer)
+    sure = words["menu proven" if one.status.name == "OPTIMAL" else "menu unproven"]
+    return words["menu answer"].format(levers=levers, changes=changes(one, phrases.code), proof=sure)
 
 
 def region(found: RegionView, language: str = DEFAULT) -> str:

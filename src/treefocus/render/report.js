@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const words = data.words;
   const at = (id) => document.getElementById(id);
-  const TITLE = 0, STATUS = 1, SENTENCE = 2, DISTANCE = 3, DISTANCE_TEXT = 4, BOUND = 5, CHANGES = 6, SHARE = 5;
+  const TITLE = 0, STATUS = 1, SENTENCE = 2, DISTANCE = 3, DISTANCE_TEXT = 4, BOUND = 5, KNOWN = 6, CHANGES = 7, SHARE = 5;
   const statusOrder = Object.keys(data.statuses);
   const haystack = data.rows.map((row) =>
     [row[TITLE], row[SENTENCE], data.statuses[row[STATUS]]].concat(row[CHANGES].map((c) => c[0])).join(" ").toLowerCase());
@@ -68,17 +68,22 @@
     const made = element("article", undefined, { "data-row": i });
     made.append(isolated("h3", row[TITLE]));
     made.append(isolated("p", row[SENTENCE]));
-    let proof = words.proof + ": " + data.statuses[row[STATUS]];
-    if (row[DISTANCE_TEXT]) {
-      proof += "; " + words.distance + " " + row[DISTANCE_TEXT] + "; " + words["lower bound"] + " " + row[BOUND];
-    }
-    made.append(element("p", proof, { class: "status" }));
+    made.append(element("p", data.statuses[row[STATUS]], { class: "status" }));
     if (row[CHANGES].length) {
       const details = element("details");
       const list = row[CHANGES].slice(0, 3).map((c) => c[0]).join(", ") + (row[CHANGES].length > 3 ? ", …" : "");
       details.append(isolated("summary", words.change + ": " + list));
       details.addEventListener("toggle", () => fill(details, row));
       made.append(details);
+    }
+    if (row[KNOWN]) {
+      const proof = element("details", undefined, { class: "proof" });
+      proof.append(element("summary", words.proof), isolated("p", row[KNOWN]));
+      if (row[DISTANCE_TEXT]) {
+        const measured = words.distance + " " + row[DISTANCE_TEXT] + "; " + words["lower bound"] + " " + row[BOUND];
+        proof.append(element("p", measured));
+      }
+      made.append(proof);
     }
     return made;
   }

@@ -78,7 +78,7 @@ def change_cells(explanation: RowView, language: str = DEFAULT) -> list[tuple[st
     cells: list[tuple[str, ...]] = []
     for change in explanation.changes:
         feature = words_of(explanation, change, language)
-        before, after = (measured(value, feature, phrases) for value in (change.before, change.shown))
+        before, after = (measured(value, feature, phrases) for value in (change.before_shown, change.shown))
         cells.append((plain(change.feature), before, after, difference(change, language), phrases.share(change.share)))
     return cells
 
@@ -101,9 +101,12 @@ def overview_cells(explanation: RowView, language: str = DEFAULT) -> tuple[str, 
 def from_to(explanation: RowView, change: ChangeView, language: str = DEFAULT) -> str:
     """One change in short: "income 48,200 → 52,000 EUR"."""
     phrases, feature = catalogue(language), words_of(explanation, change, language)
-    return f"{plain(change.feature)} {bare_value(change.before, phrases)} → {measured(change.shown, feature, phrases)}"
+    before, after = bare_value(change.before_shown, feature, phrases), measured(change.shown, feature, phrases)
+    return f"{plain(change.feature)} {before} → {after}"
 
 
 def difference(change: ChangeView, language: str = DEFAULT) -> str:
-    """How far a number moves, to four digits: "+3,800" or "-0.02512"; nothing for a category."""
-    return "" if change.moved is None else catalogue(language).difference(change.moved)
+    """How far a number moves, to four digits: "+3,800" or "-0.02512"; nothing for a category or a boolean."""
+    return (
+        "" if change.moved is None or isinstance(change.shown, bool) else catalogue(language).difference(change.moved)
+    )

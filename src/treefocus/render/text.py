@@ -1,10 +1,12 @@
-"""An explanation as sentences and as a letter. Computes nothing: every number is in the explanation.
+"""An explanation as sentences. Computes nothing: every number is in the explanation.
 
 Every phrase comes from a catalogue (`render.phrases`), every word about columns and decisions from the schema.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import ceil
 from numbers import Real
 from typing import Any
 
@@ -13,21 +15,33 @@ from treefocus.render.plain import plain
 from treefocus.render.views import ChangeView, RowView
 from treefocus.schema.schema import Feature, Schema
 
+_CENTS = 2  # decimals, of which both are written: 4,431.50
 _EXACT = 2.0**53  # whole numbers up to here have exact differences
+_FIRST = 4  # changes that are told at once
+_SLIGHTLY = 0.1  # a share of the change
 
 
-def sentence(explanation: RowView, language: str = DEFAULT) -> str:
-    """What would have to change, and how sure we are that nothing smaller would do."""
+def sentence(explanation: RowView, language: str = DEFAULT, *, with_proof: bool = False) -> str:
+    """What would have to change, and whether less would be enough; if asked, how we know that."""
+    told = _told(explanation, language)
+    if not (with_proof and (known := how_known(explanation, language))):
+        return told
+    phrases = catalogue(language)
+    return f"{told} {phrases.words['proof']} {known}"
+
+
+def _told(explanation: RowView, language: str) -> str:
+    """The sentences without the proof."""
     phrases, schema = catalogue(language), explanation.schema.in_language(language)
     name = phrases.row.format(row=plain(explanation.label))
     before, after = (answer(phrases, explanation, label) for label in (explanation.predicted, explanation.outcome))
-    subject = _capitalised(plain(schema.subject))
+    subject = capitalised(plain(schema.subject))
     said_before, said_after = _said(schema, explanation.predicted), _said(schema, explanation.outcome)
-    reason = plain(phrases.reason(explanation.why))
+    reason = plain(phrases.without_answer(explanation.why))
     if explanation.predicted is None:
         return phrases.no_prediction.format(name=name, reason=reason)
     if not explanation.status.has_answer:
-        parts = {"reason": _capitalised(reason)}
+        parts = {"reason": capitalised(reason)}
         if said_before:
             return phrases.said_no_answer.format(subject=subject, before=said_before, **parts)
         return phrases.no_answer.format(name=name, before=before, **parts)
@@ -38,7 +52,8 @@ def sentence(explanation: RowView, language: str = DEFAULT) -> str:
     is_same = explanation.predicted == explanation.outcome
     if explanation.likelihood is not None and explanation.likelihood[1] is not None:
         changes = listed_changes(explanation, phrases, is_person=False)
-        return f"{sentence_of_likelihood(explanation, phrases, changes)} {proof(explanation, language)}"
+        likely = sentence_of_likelihood(explanation, phrases, changes)
+        return " ".join([likely, *_in_round_numbers(explanation, phrases), enough(explanation, phrases)])
     if said_before and said_after:
         phrase = phrases.said_obeys if is_same else phrases.said_would
         values = {"subject": subject, "before": said_before, "after": said_after}
@@ -47,26 +62,31 @@ def sentence(explanation: RowView, language: str = DEFAULT) -> str:
         values = {"name": name, "before": before, "after": after}
     is_person = bool(said_before and said_after)
     told = phrase.format(changes=listed_changes(explanation, phrases, is_person), **values)
-    told = " ".join([told, *_in_round_numbers(explanation, phrases), proof(explanation, language)])
+    told = " ".join([told, *_in_round_numbers(explanation, phrases), enough(explanation, phrases)])
     return " ".join([told, *further_ways(explanation, language, is_person=is_person)])
 
 
 def _in_round_numbers(explanation: RowView, phrases: Catalogue) -> list[str]:
-    """What round numbers cost, where the answer was put into some."""
-    if explanation.larger is None:
-        return []
-    return [phrases.recourse["rounded"].format(share=phrases.share(explanation.larger, 1))]
+    """That numbers are rounded, where the answer was put into round ones."""
+    return [] if explanation.larger is None else [phrases.recourse["rounded"]]
 
 
 def further_ways(explanation: RowView, language: str = DEFAULT, *, is_person: bool = False) -> list[str]:
-    """A sentence or two for every way out but the first, and whether there are more."""
+    """A sentence for every way out but the first, and whether there are more."""
     phrases = catalogue(language)
-    told = []
-    for way in explanation.ways[1:]:
-        changes = listed_changes(way, phrases, is_person)
-        sure = _graded(way, phrases, *(phrases.recourse[f"way {word}"] for word in ("proven", "bounded", "unproven")))
-        told.append(phrases.recourse["another way"].format(changes=changes, proof=sure))
+    told = [
+        phrases.recourse["another way"].format(changes=listed_changes(way, phrases, is_person))
+        for way in explanation.ways[1:]
+    ]
     return [*told, phrases.recourse["no other way"]] if explanation.is_last_way and explanation.changes else told
+
+
+def enough(explanation: RowView, phrases: Catalogue) -> str:
+    """Whether a smaller change would be enough, in words."""
+    if explanation.status.name == "OPTIMAL":
+        return phrases.smallest
+    is_close = _has_bound(explanation) and (explanation.gap or 0.0) <= _SLIGHTLY
+    return phrases.slightly_smaller if is_close else phrases.maybe_smaller
 
 
 def sentence_of_likelihood(explanation: RowView, phrases: Catalogue, changes: str) -> str:
@@ -88,58 +108,59 @@ def answer(phrases: Catalogue, explanation: RowView, label: object) -> str:
     return _quoted(phrases, label)
 
 
-def letter(
-    explanation: RowView, language: str = DEFAULT, recipient: str | None = None, sender: str | None = None
-) -> str:
-    """A letter to the person the row is about: the decision, what would change it, in detail, and how sure that is."""
-    phrases, schema = catalogue(language), explanation.schema.in_language(language)
-    greeting = phrases.greeting_name.format(recipient=plain(recipient)) if recipient else phrases.greeting
-    closing = f"{phrases.closing}\n{plain(sender)}" if sender else phrases.closing
-    paragraphs = [greeting, *_body(explanation, phrases, schema), closing]
-    return "\n\n".join(paragraphs) + "\n"
-
-
-def _body(explanation: RowView, phrases: Catalogue, schema: Schema) -> list[str]:
-    subject = _capitalised(plain(schema.subject))
+def decision_and_change(explanation: RowView, phrases: Catalogue) -> dict[str, str]:
+    """What was decided, and what would change that, as a letter says it: its fields "decision" and "change"."""
+    schema = explanation.schema.in_language(phrases.code)
+    subject = capitalised(plain(schema.subject))
     before, after = _said(schema, explanation.predicted), _said(schema, explanation.outcome)
-    reason = _capitalised(plain(phrases.reason(explanation.why)))
+    reason = f"{capitalised(plain(phrases.without_answer(explanation.why)))}."
     if explanation.predicted is None:
-        return [f"{reason}."]
-    if before:
-        decided = phrases.decided.format(subject=subject, before=before)
-    else:
-        decided = phrases.decided_plain.format(before=answer(phrases, explanation, explanation.predicted))
+        return {"decision": reason}
+    said = before or answer(phrases, explanation, explanation.predicted)
+    decided = (phrases.decided if before else phrases.decided_plain).format(subject=subject, before=said)
     if not explanation.status.has_answer:
-        return [decided, f"{reason}."]
+        return {"decision": decided, "change": reason}
     if not explanation.changes:
-        return [decided, phrases.nothing]
+        return {"decision": decided, "change": phrases.nothing}
     changes = listed_changes(explanation, phrases, is_person=True)
     if explanation.likelihood is not None and explanation.likelihood[1] is not None:
-        start = [sentence_of_likelihood(explanation, phrases, changes)]
-    elif explanation.predicted == explanation.outcome:
+        return {"decision": decided, "change": sentence_of_likelihood(explanation, phrases, changes)}
+    if explanation.predicted == explanation.outcome:
+        name = phrases.row.format(row=plain(explanation.label))
         told = phrases.said_obeys if before else phrases.obeys
-        would = told.format(
-            subject=subject, name=phrases.row.format(row=plain(explanation.label)), changes=changes,
-            before=before or answer(phrases, explanation, explanation.predicted),
-        )  # fmt: skip
-        start = [would]
-    elif after:
-        start = [decided, phrases.said_would.format(subject=subject, after=after, changes=changes)]
-    else:
-        start = [
-            decided,
-            phrases.would_plain.format(after=answer(phrases, explanation, explanation.outcome), changes=changes),
-        ]
-    lines = [f"  - {_line(explanation, change, phrases)}" for change in explanation.changes]
-    detail = "\n".join([phrases.in_detail, *lines])
-    ways = further_ways(explanation, phrases.code, is_person=True)
-    return [*start, detail, phrases.stays, _letter_proof(explanation, phrases), *ways]
+        return {"change": told.format(subject=subject, name=name, before=said, changes=changes)}
+    would = phrases.said_would if after else phrases.would_plain
+    said = after or answer(phrases, explanation, explanation.outcome)
+    return {"decision": decided, "change": would.format(subject=subject, after=said, changes=changes)}
 
 
-def proof(explanation: RowView, language: str = DEFAULT) -> str:
-    """How sure we are that no smaller change would do, and the distance."""
+def details(explanation: RowView, phrases: Catalogue) -> str:
+    """The changes, a line each."""
+    return "\n".join([phrases.in_detail, *(f"  - {_line(explanation, one, phrases)}" for one in explanation.changes)])
+
+
+def sureness(explanation: RowView, phrases: Catalogue) -> str:
+    """Whether numbers are rounded, and whether a smaller change would be enough."""
+    return " ".join([*_in_round_numbers(explanation, phrases), enough(explanation, phrases)])
+
+
+def how_known(explanation: RowView, language: str = DEFAULT) -> str:
+    """How we know that no smaller change is enough, with distance and bound; nothing where nothing was searched."""
     phrases = catalogue(language)
-    return _graded(explanation, phrases, phrases.proven, phrases.bounded, phrases.unproven)
+    words = phrases.recourse
+    if not explanation.status.has_answer:
+        key = f"known {explanation.status.name}"
+        is_searched = explanation.why.code in (explanation.status.name, f"{explanation.status.name} undecided")
+        return words[key] if is_searched and key in words else ""
+    if not explanation.changes:
+        return ""
+    told = [_graded(explanation, phrases, phrases.proven, phrases.bounded, phrases.unproven)]
+    if explanation.larger is not None:
+        told.append(words["known rounded"].format(share=phrases.share(_ceiled(explanation.larger), 1)))
+    for number, way in enumerate(explanation.ways[1:], start=2):
+        graded = (words[f"way {word}"].replace("{number}", str(number)) for word in ("proven", "bounded", "unproven"))
+        told.append(_graded(way, phrases, *graded))
+    return " ".join([*told, words["known last"]] if explanation.is_last_way else told)
 
 
 def _graded(explanation: RowView, phrases: Catalogue, proven: str, bounded: str, unproven: str) -> str:
@@ -147,38 +168,53 @@ def _graded(explanation: RowView, phrases: Catalogue, proven: str, bounded: str,
     distance = phrases.distance.format(name=plain(explanation.distance_name), value=value)
     if explanation.status.name == "OPTIMAL":
         return proven.format(distance=distance)
-    if explanation.status.name == "BOUNDED" and explanation.lower_bound > 0:
-        return bounded.format(gap=phrases.share(explanation.gap or 0.0, 1), distance=distance)
+    if _has_bound(explanation):
+        return bounded.format(gap=phrases.share(_ceiled(explanation.gap or 0.0), 1), distance=distance)
     return unproven.format(distance=distance)
 
 
-def _letter_proof(explanation: RowView, phrases: Catalogue) -> str:
-    if explanation.status.name == "OPTIMAL":
-        return phrases.letter_proven
-    if explanation.status.name == "BOUNDED" and explanation.lower_bound > 0:
-        return phrases.letter_bounded.format(gap=phrases.share(explanation.gap or 0.0, 1))
-    return phrases.letter_unproven
+def _has_bound(explanation: RowView) -> bool:
+    """Whether some smaller changes are ruled out, by a share that can be told."""
+    is_bounded = explanation.status.name == "BOUNDED" and explanation.lower_bound > 0
+    return is_bounded and _ceiled(explanation.gap or 0.0) < 1
+
+
+def _ceiled(share: float) -> float:
+    """A share to a tenth of a per cent, never less than it is: more than that is ruled out."""
+    return ceil(round(share * 1000, 9)) / 1000
 
 
 def change_phrase(change: ChangeView, feature: Feature, phrases: Catalogue, is_person: bool = False) -> str:
     """One change: "your income were 52,000 EUR instead of 48,200 EUR" or "you had 2 fewer recent inquiries"."""
-    moved = change.moved
+    moved, is_truth = change.moved, isinstance(change.shown, bool)
+    if is_truth and feature.up:
+        return plain(feature.up if change.shown else feature.down)
     if moved is None:
         told = [_quoted(phrases, value) if _is_word(value) else measured(value, feature, phrases)
-                for value in (change.shown, change.before)]  # fmt: skip
+                for value in (change.shown, change.before_shown)]  # fmt: skip
         return phrases.change_category.format(feature=called(feature), after=told[0], before=told[1])
+    if is_truth:
+        after, before = (measured(value, feature, phrases) for value in (change.shown, change.before_shown))
+        return phrases.change_category.format(feature=called(feature), after=after, before=before)
+    # "1 more" adds to the row's own value, so that this has to be whole, and not only as it is told.
     is_counted = all(value == int(value) and abs(value) < _EXACT for value in (change.shown, change.before))
     if feature.one and is_counted:
         number = abs(moved)
         fewer, more = (phrases.said_fewer, phrases.said_more) if is_person else (phrases.fewer, phrases.more)
         things = plain(feature.one if phrases.is_one(number) else feature.many)
         return (fewer if moved < 0 else more).format(number=phrases.number(number), things=things)
-    return (phrases.change_way if feature.up else phrases.change).format(
+    phrase = phrases.change_worded if _is_worded(feature.unit) else phrases.change
+    return (phrases.change_way if feature.up else phrase).format(
         feature=called(feature),
         way=plain(feature.down if change.is_down else feature.up),
         after=measured(change.shown, feature, phrases),
-        before=measured(change.before, feature, phrases),
+        before=measured(change.before_shown, feature, phrases),
     )
+
+
+def _is_worded(unit: str) -> bool:
+    """Whether a unit is a word, "years", and not a sign, "EUR" or "%"."""
+    return len(unit) > 2 and unit.isalpha() and unit[1:].islower()
 
 
 def called(feature: Feature) -> str:
@@ -191,13 +227,13 @@ def measured(value: Any, feature: Feature, phrases: Catalogue) -> str:
     if value is None or _is_word(value):
         return phrases.words["unknown"] if value is None else plain(value)
     unit = feature.unit_one if feature.unit_one and phrases.is_one(value) else feature.unit
-    text = phrases.number(value)
+    text = phrases.number(value, _CENTS if feature.decimals == _CENTS else 0)
     return f"{text} {plain(unit)}" if unit else text
 
 
-def bare_value(value: Any, phrases: Catalogue) -> str:
+def bare_value(value: Any, feature: Feature, phrases: Catalogue) -> str:
     """The same without a unit."""
-    return measured(value, Feature(""), phrases)
+    return measured(value, replace(feature, unit="", unit_one=""), phrases)
 
 
 def _is_word(value: Any) -> bool:
@@ -219,26 +255,26 @@ def words_of(explanation: RowView, change: ChangeView, language: str) -> Feature
 
 def _line(explanation: RowView, change: ChangeView, phrases: Catalogue) -> str:
     feature = words_of(explanation, change, phrases.code)
-    if change.moved is None:
-        after, before = (measured(value, feature, phrases) for value in (change.shown, change.before))
+    if change.moved is None or isinstance(change.shown, bool):
+        after, before = (measured(value, feature, phrases) for value in (change.shown, change.before_shown))
         return phrases.line_plain.format(feature=called(feature), after=after, before=before)
-    moved = phrases.exact_difference(change.before, change.shown)
+    moved = phrases.exact_difference(change.before_shown, change.shown)
     return phrases.line.format(
         feature=plain(feature.many) if feature.many and not feature.label else called(feature),
         after=measured(change.shown, feature, phrases),
-        before=measured(change.before, feature, phrases),
+        before=measured(change.before_shown, feature, phrases),
         change=f"{moved} {plain(feature.unit)}".rstrip(),
     )
 
 
 def listed_changes(explanation: RowView, phrases: Catalogue, is_person: bool) -> str:
-    """The changes as an enumeration."""
-    return phrases.listed(
-        [
-            change_phrase(change, words_of(explanation, change, phrases.code), phrases, is_person)
-            for change in explanation.changes
-        ]
-    )
+    """The changes as an enumeration: the largest few first, the others after them."""
+    told = [
+        change_phrase(change, words_of(explanation, change, phrases.code), phrases, is_person)
+        for change in explanation.changes
+    ]
+    first, rest = phrases.conditions(told[:_FIRST]), told[_FIRST:]
+    return phrases.also.format(first=first, rest=phrases.conditions(rest)) if rest else first
 
 
 def _said(schema: Schema, label: object) -> str:
@@ -250,5 +286,6 @@ def _quoted(phrases: Catalogue, label: object) -> str:
     return phrases.quoted.format(text=plain(label))
 
 
-def _capitalised(text: str) -> str:
+def capitalised(text: str) -> str:
+    """A text that starts a sentence."""
     return text[:1].upper() + text[1:]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
-from treefocus.explanation.predictions import told_of
+from treefocus.explanation.predictions import is_number
 from treefocus.model.categories import are_categories
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.schema.schema import FLOAT32
@@ -28,7 +28,7 @@ _LABELS = {"U": pa.string(), "b": pa.bool_(), "i": pa.int64(), "u": pa.int64(), 
 
 def answer_schema(explainer: Explainer, kept: Sequence[pa.Field] = (), target: Any = None) -> pa.Schema:
     """Columns of the answers: those kept of the input, what is known of the row, the counterfactual, the changes."""
-    label = pa.float64() if told_of(explainer.forest, target).is_value else label_type(explainer.forest)
+    label = pa.float64() if is_number(explainer.forest, target) else label_type(explainer.forest)
     fields = [
         *kept,
         pa.field("predicted", label),

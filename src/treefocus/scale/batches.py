@@ -24,9 +24,11 @@ from treefocus.explainer import Explainer
 from treefocus.problem.targets import put
 from treefocus.scale.answers import answer_batch, answer_schema
 from treefocus.search import Auto, Strategy, as_strategy
+from treefocus.tables.arrow import floats_of, holds_numbers
 from treefocus.tables.columns import check_columns
 
 NODE_LIMIT = 20_000  # boxes a row where no time limit is asked for; a proof that needs more ends in a bound
+BEYOND = 2.0**63  # whole numbers that a column of answers does not hold
 MOST_WORKERS = 4  # batches explained at once: more would only wait for the interpreter
 
 
@@ -89,7 +91,7 @@ class Task:
         if len(features) != len(known_labels):
             reject("The input", f"{len(known_labels)} columns wide", len(features))
         for name, labels in zip(features, known_labels, strict=True):
-            if labels is None and not _is_number(source.field(name).type):
+            if labels is None and not holds_numbers(source.field(name).type):
                 reject(f"Column {name!r}", "of numbers", source.field(name).type)
         return features
 
@@ -108,8 +110,9 @@ class Task:
         batch = rows.batch
         kept = [batch.column(name) for name in self.keep]
         schema = self.schema(batch.schema)
+        table, beyond = self._table(batch)
         found = self.explainer.explain(
-            self._table(batch),
+            table,
             target=self.target,
             strategy=self.strategy,
             time_limit=self.time_limit,
@@ -117,12 +120,25 @@ class Task:
             progress=heed,
             seed=self.seed,
         )
-        return answer_batch(found, schema, kept, rows.reasons)
+        return answer_batch(found, schema, kept, beyond | dict(rows.reasons))
 
-    def _table(self, batch: pa.RecordBatch) -> pa.Table:
+    def _table(self, batch: pa.RecordBatch) -> tuple[pa.Table, dict[int, str]]:
+        """The model's columns, and why rows cannot be answered that hold numbers beyond those of the answers."""
         features = self.features(batch.schema)
-        columns = [_as_number(batch.column(name)) for name in features]
-        return pa.table(columns, names=list(self.explainer.column_names or self.explainer.schema.names))
+        columns = [batch.column(name) for name in features]
+        reasons: dict[int, str] = {}
+        whole = dict(zip(self.explainer.schema.names, self.explainer.whole_columns, strict=True))
+        for j, name in enumerate(self.explainer.column_names or self.explainer.schema.names):
+            kind = columns[j].type
+            if not whole.get(name) or not holds_numbers(kind) or pa.types.is_boolean(kind):
+                continue
+            values = floats_of(columns[j]).copy()  # what came in stays as it is
+            beyond = np.flatnonzero(np.isfinite(values) & (np.abs(values) >= BEYOND))
+            if beyond.size:
+                reasons |= {int(i): f"{name} = {values[i]:g} is beyond the whole numbers of 64 bits" for i in beyond}
+                values[beyond] = np.inf  # which no model reads
+                columns[j] = pa.array(values, from_pandas=True)
+        return pa.table(columns, names=list(self.explainer.column_names or self.explainer.schema.names)), reasons
 
 
 def explain_batches(
@@ -171,17 +187,3 @@ def answered(task: Task, batches: Iterable[Rows]) -> Generator[pa.RecordBatch, N
     finally:  # also when the consumer leaves, or Ctrl-C comes
         stop.set()
         workers.shutdown(wait=False, cancel_futures=True)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    kinds = pa.types
-    tests = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_null)
-    return any(test(kind) for test in tests)
-
-
-def _as_number(column: pa.Array) -> pa.Array:
-    if pa.types.is_null(column.type):
-        return column.cast(pa.float64())
-    if pa.types.is_decimal(column.type):  # Arrow's own cast is off by a bit now and then
-        return pa.array([None if value is None else float(value) for value in column.to_pylist()], pa.float64())
-    return column

@@ -20,7 +20,8 @@ def save_draft(folder: Path, schema: pa.Schema, batches: list[pa.RecordBatch], n
     note = json.dumps({"part": number, "place": asdict(place)}).encode()
 
     def write(path: Path) -> None:
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema.with_metadata({_KEY: note})) as writer:
+        # As a stream: unlike a file, it may hold another dictionary for a column in every batch.
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema.with_metadata({_KEY: note})) as writer:
             for batch in batches:
                 writer.write_batch(batch.replace_schema_metadata({_KEY: note}))
 
@@ -31,11 +32,11 @@ def load_draft(folder: Path, schema: pa.Schema, number: int) -> tuple[list[pa.Re
     """What was kept of that part, if anything was."""
     try:
         data = (folder / DRAFT).read_bytes()
-        reader = pa.ipc.open_file(data)
+        reader = pa.ipc.open_stream(data)
         note = json.loads(reader.schema.metadata[_KEY])
         if note["part"] != number or not reader.schema.equals(schema):
             return None
-        batches = [reader.get_batch(k).replace_schema_metadata(None) for k in range(reader.num_record_batches)]
+        batches = [batch.replace_schema_metadata(None) for batch in reader]
         return batches, Place(**note["place"])
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):  # none, or none that can be used
         return None

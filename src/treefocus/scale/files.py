@@ -10,7 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ from treefocus.scale.fingerprint import explainer_fingerprints
 from treefocus.scale.manifest import Manifest, Part
 from treefocus.scale.sources import FileSource, Place, open_source
 from treefocus.search import Status
-from treefocus.storage.atomic import write_atomically
 from treefocus.storage.lock import held
+from treefocus.tables.text import STANDARD, TextFormat
 
 PART_ROWS, PART_VALUES = 50_000, 5_000_000  # rows of a part, and values of its features, at most
 BATCH_ROWS, BATCH_VALUES = 8_192, 1_000_000  # of a batch
@@ -53,19 +53,23 @@ def explain_file(
     folder: str | Path,
     *,
     part_rows: int | None = None,
+    text: TextFormat = STANDARD,
     progress: Callable[[Advance], None] | None = None,
     **options: Any,
 ) -> Manifest:
     """Explain the rows of a .parquet, .csv or .tsv file into Parquet parts in a folder; goes on where it stopped.
 
-    options: those of `explain_batches`. A row that cannot be read is answered INVALID with a reason; a file that cannot
-    be read is refused before any work.
+    text: how a .csv or .tsv file is written. options: those of `explain_batches`. A row that cannot be read is answered
+    INVALID with a reason; a file that cannot be read is refused before any work. At the end the answers are counted
+    against the file: its lines, or the rows that it tells of.
     """
     task = Task.of(explainer, **options)
     folder = Path(folder)
-    source = _source(task, Path(path))
+    source = _source(task, Path(path), text)
     schema = task.schema(source.schema)
     question = _question(task, source, _part_rows(part_rows, explainer.forest.n_features))
+    if text != STANDARD:
+        question["text"] = asdict(text)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with held(folder, f"Another run is writing to {folder}."):
@@ -78,13 +82,28 @@ def explain_file(
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}.") from error
 
 
-def _source(task: Task, path: Path) -> FileSource:
+def first_reasons(manifest: Manifest, folder: Path, most: int) -> list[str]:
+    """Why the first rows that could not be read could not."""
+    found: list[str] = []
+    n_before = 0
+    for part in manifest.parts:
+        if len(found) < most and part.status.get(Status.INVALID.name):
+            table = parquet.read_table(folder / part.name, columns=["status", "reason"])
+            pairs = zip(table["status"].to_pylist(), table["reason"].to_pylist(), strict=True)
+            told = ((i, reason) for i, (status, reason) in enumerate(pairs, n_before) if status == Status.INVALID.name)
+            found += [f"row {i}: {reason}" for i, reason in told]
+        n_before += part.rows
+    return found[:most]
+
+
+def _source(task: Task, path: Path, text: TextFormat) -> FileSource:
     explainer = task.explainer
     names = explainer.column_names
     if names is None:
         raise InvalidInput(f"The model does not know the names of its columns, so they cannot be found in {path}.")
     has_words = [any(isinstance(label, str) for label in labels or ()) for labels in explainer.labels]
-    return open_source(path, names, task.keep, [name for name, is_it in zip(names, has_words, strict=True) if is_it])
+    words = [name for name, is_it in zip(names, has_words, strict=True) if is_it]
+    return open_source(path, names, task.keep, words, text)
 
 
 def _question(task: Task, source: FileSource, part_rows: int) -> dict[str, Any]:
@@ -93,7 +112,7 @@ def _question(task: Task, source: FileSource, part_rows: int) -> dict[str, Any]:
         "input": source.fingerprint(),
         **explainer_fingerprints(task.explainer),
         "target": None if task.target is None else str(task.target),
-        "strategy": repr(task.strategy),
+        "strategy": task.strategy.to_text(),
         "time_limit": task.time_limit,
         "seed": task.seed,
         "keep": list(task.keep),
@@ -149,6 +168,7 @@ class _Work:
         self.behind: deque[Place] = deque()  # the place behind each batch that is under way
         kept = load_draft(folder, schema, len(manifest.parts))
         self.waiting, self.place = kept if kept is not None else ([], manifest.place)
+        self.end = self.place  # of what was read
         self.counts = Counter(manifest.counts())
         for batch in self.waiting:
             self.counts.update(batch["status"].to_pylist())
@@ -161,6 +181,7 @@ class _Work:
         except BaseException:
             self._keep()
             raise
+        self.source.check_end(self.end, self.counts.total())
         if self.waiting or not self.manifest.parts:
             self._write_part()
         self.manifest.is_complete = True
@@ -185,8 +206,10 @@ class _Work:
 
     def _batches(self) -> Iterator[Rows]:
         for rows, behind in self.source.read(self.place, self.pace.size):
-            self.behind.append(behind)
-            yield rows
+            self.end = behind
+            if rows.batch.num_rows:
+                self.behind.append(behind)
+                yield rows
 
     def _tell(self, batch: pa.RecordBatch) -> None:
         self.counts.update(_counted(batch["status"]))
@@ -203,11 +226,11 @@ class _Work:
     def _write_part(self) -> None:
         table = pa.Table.from_batches(self.waiting, self.schema).combine_chunks()  # the bytes may not tell of batches
         self.waiting = table.to_batches()  # which lets go of the smaller ones
-        name = f"part-{len(self.manifest.parts):05d}.parquet"
-        write_atomically(self.folder / name, lambda path: _write_table(table, path))
+        parts, number = manifests.parts_in(self.folder), len(self.manifest.parts)
+        parts.write(number, lambda path: _write_table(table, path))
         counts = _counted(table["status"])
         status = {one.name: counts[one.name] for one in Status if counts.get(one.name)}
-        self.manifest.parts.append(Part(name, len(table), status, self.place))
+        self.manifest.parts.append(Part(parts.name(number), len(table), status, self.place))
         manifests.save(self.manifest, self.folder)
         self.waiting = []
         drop_draft(self.folder)

@@ -14,6 +14,7 @@ from typing import Any
 from treefocus.errors import InvalidInput
 from treefocus.scale.sources import Place
 from treefocus.storage.atomic import TEMPORARY, write_whole
+from treefocus.storage.parts import Parts
 
 FORMAT = "treefocus-answers-1"
 NAME, DRAFT = "manifest.json", "draft.arrow"
@@ -69,7 +70,7 @@ def opened(folder: Path, question: dict[str, Any]) -> Manifest:
     """The manifest of a folder, new or as far as it had come; refuses a folder with the answers to something else."""
     path = folder / NAME
     if not path.is_file():
-        strangers = sorted(entry.name for entry in folder.iterdir() if not _is_ours(entry))
+        strangers = sorted(entry.name for entry in folder.iterdir() if not _is_ours(folder, entry))
         if strangers:
             raise InvalidInput(f"{folder} is not empty and holds no {NAME}, but {strangers[0]}; give another folder.")
         return Manifest(question)
@@ -91,10 +92,9 @@ def opened(folder: Path, question: dict[str, Any]) -> Manifest:
 
 def tidy(folder: Path, manifest: Manifest) -> None:
     """Remove what a killed run left behind: files half written, and parts that the manifest does not tell of."""
-    told = {part.name for part in manifest.parts}
-    for entry in folder.iterdir():
-        if _is_ours(entry) and entry.name not in (NAME, DRAFT) and entry.name not in told:
-            entry.unlink()
+    parts_in(folder).keep_only({part.name for part in manifest.parts})
+    for name in (NAME, DRAFT):
+        (folder / (name + TEMPORARY)).unlink(missing_ok=True)
 
 
 def save(manifest: Manifest, folder: Path) -> None:
@@ -102,6 +102,10 @@ def save(manifest: Manifest, folder: Path) -> None:
     write_whole(folder / NAME, manifest.to_bytes())
 
 
-def _is_ours(entry: Path) -> bool:
-    name = entry.name.removesuffix(TEMPORARY)
-    return name in (NAME, DRAFT) or (name.startswith("part-") and name.endswith(".parquet"))
+def parts_in(folder: Path) -> Parts:
+    """The files of answers in a folder, whether the manifest tells of them or not."""
+    return Parts(folder, ".parquet", 5)
+
+
+def _is_ours(folder: Path, entry: Path) -> bool:
+    return entry.name.removesuffix(TEMPORARY) in (NAME, DRAFT) or parts_in(folder).is_one(entry)

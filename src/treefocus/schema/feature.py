@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from math import isfinite
 from numbers import Real
 from typing import Any, Literal
@@ -12,8 +13,8 @@ import numpy as np
 
 from treefocus.errors import reject
 
-Kind = Literal["continuous", "integer", "step", "ordinal", "categorical", "one-hot"]
-KINDS = ("continuous", "integer", "step", "ordinal", "categorical", "one-hot")
+Kind = Literal["continuous", "integer", "boolean", "step", "ordinal", "categorical", "one-hot"]
+KINDS = ("continuous", "integer", "boolean", "step", "ordinal", "categorical", "one-hot")
 WORDS = ("unit", "description", "label", "unit_one", "one", "many", "up", "down")
 _SHOWN = 6  # values of a domain
 
@@ -22,16 +23,17 @@ _SHOWN = 6  # values of a domain
 class Feature:
     """One column: "income" of kind "integer" in "EUR", "gross income a year".
 
-    kind: "continuous"; "integer"; "step", numbers that lie `step` apart (from `low`, or from 0); "ordinal", one of
-    `values` in their order; "categorical", one of the model's labels, or only of `values`; "one-hot", a group of
-    `columns` of which one is 1 and the others are 0, known as one column of categories named `values`; an "ordinal" one
-    with `columns` is such a group in its order. low, high: the domain of a number, None for the range of the data;
-    `values` narrows it to a list.
+    kind: "continuous"; "integer"; "boolean", 0 and 1 told as False and True; "step", numbers that lie `step` apart
+    (from `low`, or from 0); "ordinal", one of `values` in their order; "categorical", one of the model's labels, or
+    only of `values`; "one-hot", a group of `columns` of which one is 1 and the others are 0, known as one column of
+    categories named `values`; an "ordinal" one with `columns` is such a group in its order. low, high: the domain of a
+    number, None for the range of the data; `values` narrows it to a list.
 
     The rest is what sentences need. label: the column as it stands in a sentence, "your revolving utilisation";
     without one, its name. unit_one: the unit of exactly one, "year" where unit is "years". one, many: what a column
     of whole numbers counts, "recent inquiry" and "recent inquiries"; sentences then say "2 fewer recent inquiries".
-    up, down: what it is when it grows and shrinks, "longer" and "shorter".
+    up, down: what it is when it grows and shrinks, "longer" and "shorter"; of a boolean, what is so when it becomes
+    True and False: "you had a guarantor" and "you had no guarantor".
     """
 
     name: str
@@ -79,6 +81,8 @@ class Feature:
             reject(f"{name}.step", "above 0", self.step)
         if self.is_categorical and (self.low is not None or self.high is not None):
             reject(f"{name}.low and .high", f"left out for kind {self.kind!r}; `values` is its domain", "given")
+        if self.kind == "boolean" and (self.low is not None or self.high is not None):
+            reject(f"{name}.low and .high", "left out for kind 'boolean'", "given")
 
     def _check_lists(self, name: str) -> None:
         for lists in ("values", "columns"):
@@ -91,6 +95,8 @@ class Feature:
                 reject(f"{name}.{lists}", "all different", repr(own))
         if self.kind == "ordinal" and len(self.values) < 2 and not self.columns:
             reject(f"{name}.values", "two or more, in their order, for kind 'ordinal'", repr(self.values))
+        if self.kind == "boolean" and self.values:
+            reject(f"{name}.values", "left out for kind 'boolean'", repr(self.values))
         if self.kind in ("continuous", "integer", "step"):
             for value in self.values:
                 if not _is_number(value):
@@ -115,11 +121,23 @@ class Feature:
         )
 
     @property
+    def decimals(self) -> int | None:
+        """How many digits its numbers have behind the point, None where nobody says so."""
+        if self.kind in ("integer", "boolean"):
+            return 0
+        told = self.values if not self.step else (self.step, self.low or 0.0)
+        if not told or self.is_categorical:
+            return None
+        return max(0, *(-int(Decimal(repr(float(one))).normalize().as_tuple().exponent) for one in told))
+
+    @property
     def domain(self) -> str:
         """Its values in short, for people."""
         if self.values:
             more = f" and {len(self.values) - _SHOWN} more" if len(self.values) > _SHOWN else ""
             return (" < " if self.kind == "ordinal" else ", ").join(map(str, self.values[:_SHOWN])) + more
+        if self.kind == "boolean":
+            return "False, True"
         told = "" if self.low is None else f"from {self.low:g}"
         told += "" if self.high is None else f" to {self.high:g}"
         told += "" if self.step is None else f" by {self.step:g}"

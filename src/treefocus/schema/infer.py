@@ -10,10 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
+from treefocus.schema.steps import Steps
 
 _STEPS = (1000.0, 500.0, 100.0, 50.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01)
-_FEWEST = 20  # different values, before a common step is more than chance
-_FEW_WHOLE = 10  # different whole numbers that make a scale, from 1 to 5 say
+_ROWS = 3  # fewer say nothing of what a column of floats holds
+_FEWEST = 20  # different values, before a common step beyond the decimals is more than chance
+_FEW = 10  # different values that make a scale, from 1 to 5 say, or a list, 36 and 60 say
+_OFTEN = 5  # how often each of a list occurs
+_DECIMALS = 12  # after the point, at most
+_DIGITS, _DIGITS_SINGLE = 12, 6  # that people write; numbers that were computed have more
 _MARKS = "_=.:- "  # between a group's name and the category
 
 Guess = dict[str, Any]
@@ -42,11 +47,12 @@ def _columns(data: Any) -> dict[str, NDArray[Any]]:
 def _of_series(column: nw.Series[Any]) -> Guess:
     name, dtype = str(column.name), column.dtype
     if dtype == nw.Boolean:
-        return {"name": name, "kind": "integer", "low": 0, "high": 1}
+        return {"name": name, "kind": "boolean"}
     if dtype.is_numeric():
         numbers = _numbers(column)
         assert numbers is not None
-        return _of_numbers(name, numbers, is_whole=dtype.is_integer())
+        is_single = str(dtype) in ("Float32", "Float16")
+        return {"name": name} | guess_numbers(numbers, is_whole=dtype.is_integer(), is_single=is_single)
     native: Any = getattr(column.to_native(), "dtype", None)
     if getattr(native, "categories", None) is not None:  # pandas' categorical, polars' Enum
         return _of_labels(name, list(native.categories), bool(getattr(native, "ordered", False)))
@@ -61,7 +67,10 @@ def _of_array(name: str, column: NDArray[Any]) -> Guess:
     numbers = _as_numbers(column)
     if numbers is None:
         return _of_labels(name, _distinct(column.tolist()))
-    return _of_numbers(name, numbers, is_whole=column.dtype.kind in "iub")
+    if column.dtype.kind == "b":
+        return {"name": name, "kind": "boolean"}
+    is_single = column.dtype in (np.float32, np.float16)
+    return {"name": name} | guess_numbers(numbers, is_whole=column.dtype.kind in "iu", is_single=is_single)
 
 
 def _distinct(values: list[Any]) -> list[Any]:
@@ -74,30 +83,61 @@ def _of_labels(name: str, labels: list[Any], is_ordered: bool = False) -> Guess:
     return {"name": name, "kind": "ordinal" if is_ordinal else "categorical", "values": tuple(labels)}
 
 
-def _of_numbers(name: str, numbers: NDArray[np.float64], is_whole: bool) -> Guess:
-    seen = np.unique(numbers[np.isfinite(numbers)])
-    if not seen.size:
-        return {"name": name, "kind": "integer" if is_whole else "continuous"}
-    step = _step(seen)
-    if not (is_whole or step is not None):
-        return {"name": name, "kind": "continuous"}
-    if step is not None and step != 1.0 and len(seen) >= _FEWEST:
-        return {"name": name, "kind": "step", "step": int(step) if step > 1 else step}
-    if not is_whole and (step is None or step < 1.0):
-        return {"name": name, "kind": "continuous"}
-    found: Guess = {"name": name, "kind": "integer"}
-    if len(seen) <= _FEW_WHOLE and len(numbers) > len(seen):
-        found |= {"low": int(seen[0]), "high": int(seen[-1])}
-    return found
+def guess_numbers(numbers: NDArray[np.float64], *, is_whole: bool = False, is_single: bool = False) -> Guess:
+    """Kind and domain of a column of numbers, from its values: whatever its dtype, whole numbers are whole.
+
+    is_whole: its dtype holds whole numbers only. is_single: its values are float32 values.
+    """
+    seen, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
+    if not seen.size or (len(numbers) < _ROWS and not is_whole):
+        return {"kind": "integer" if is_whole else "continuous"}
+    decimals = 0 if is_whole else _decimals(seen, is_single)
+    if _is_list(seen, counts, decimals):
+        return {"kind": "integer" if decimals == 0 else "continuous", "values": tuple(_as_written(seen, is_single))}
+    if decimals is None:
+        return {"kind": "continuous"}
+    finest = 10.0**-decimals if decimals == 0 else float(f"1e-{decimals}")
+    step = _round_step(seen, is_single) if len(seen) >= _FEWEST else None
+    step = finest if step is None else max(step, finest)
+    if step != 1.0:
+        return {"kind": "step", "step": int(step) if step > 1 else step}
+    is_scale = len(seen) <= _FEW and len(numbers) > len(seen)
+    return {"kind": "integer"} | ({"low": int(seen[0]), "high": int(seen[-1])} if is_scale else {})
 
 
-def _step(seen: NDArray[np.float64]) -> float | None:
-    """The largest round step of which all values are multiples."""
-    for step in _STEPS:
-        multiples = seen / step
-        if (np.abs(multiples - np.rint(multiples)) <= 1e-9 * np.maximum(1.0, np.abs(multiples))).all():
-            return step
+def _is_list(seen: NDArray[np.float64], counts: NDArray[np.intp], decimals: int | None) -> bool:
+    """Whether a few values, each of them often, are all there are: no two of them are neighbours in their decimals."""
+    if not (1 < len(seen) <= _FEW and counts.min() >= _OFTEN):
+        return False
+    return decimals is None or bool((np.diff(seen) > 1.5 * 10.0**-decimals).all())
+
+
+def _as_written(seen: NDArray[np.float64], is_single: bool) -> list[float]:
+    """The values as their owner wrote them: 0.1 as a float32 is 0.1."""
+    values = [float(str(np.float32(value))) if is_single else value for value in seen.tolist()]
+    return [int(value) if value.is_integer() and abs(value) < 2**53 else value for value in values]
+
+
+def _decimals(seen: NDArray[np.float64], is_single: bool) -> int | None:
+    """The fewest decimals in which all values can be written, None where that takes more digits than people write."""
+    most = float(np.abs(seen).max())
+    for decimals in range(_DECIMALS + 1):
+        if decimals and most * 10.0**decimals >= 10.0 ** (_DIGITS_SINGLE if is_single else _DIGITS):
+            return None
+        if _are_multiples(seen, Steps.of(float(f"1e-{decimals}"), is_single=is_single)):
+            return decimals
     return None
+
+
+def _round_step(seen: NDArray[np.float64], is_single: bool) -> float | None:
+    """The largest round step of which all values are multiples."""
+    return next((step for step in _STEPS if _are_multiples(seen, Steps.of(step, is_single=is_single))), None)
+
+
+def _are_multiples(seen: NDArray[np.float64], steps: Steps) -> bool:
+    """Whether all values are, but for the rounding of a sum or two."""
+    spacing = np.spacing(np.abs(seen).astype(np.float32)) if steps.is_single else np.spacing(np.abs(seen))
+    return bool((np.abs(steps.nearest(seen) - seen) <= 2.0 * spacing).all())
 
 
 def _numbers(column: nw.Series[Any]) -> NDArray[np.float64] | None:

@@ -22,14 +22,15 @@ from treefocus.schema.feature import Feature as Feature
 from treefocus.schema.infer import guess
 from treefocus.schema.yaml import Located, read_yaml, write_yaml
 
-ANY_FLOAT, FLOAT32, INTEGER, LISTED = 0, 1, 2, 3  # grains: which values a column can hold
+ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED = 0, 1, 2, 3, 4  # grains: which values a column can hold
 FORMAT = "treefocus-schema-1"
 
 
 def snapped_down(values: Floats, grain: int | NDArray[np.int8]) -> Floats:
-    """The largest value that a column of that grain can hold, not above the given one."""
-    single = np.where(grain == FLOAT32, floor_to(values, "float32"), values)
-    return np.where(grain == INTEGER, np.floor(values), single)
+    """The largest value that a column of that grain can hold, not above the given one; of lists and steps, any."""
+    is_single = grain == FLOAT32
+    held = np.where(is_single, floor_to(values, "float32"), values) if np.any(is_single) else values
+    return np.where(grain == INTEGER, np.floor(values), held)
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Schema:
 
     def to_record(self) -> dict[str, Any]:
         """The schema as plain values; words only where there are some."""
-        record: dict[str, Any] = {"features": [one.to_record() for one in self.features]}
+        record: dict[str, Any] = {"features": list(map(dict, self._feature_records))}
         if self.subject:
             record["subject"] = self.subject
         if self.outcomes:
@@ -151,6 +152,11 @@ class Schema:
     def in_language(self, language: str) -> Schema:
         """The translation into that language, or the schema itself where there is none."""
         return self.translations.get(language, self)
+
+    @cached_property
+    def _feature_records(self) -> tuple[dict[str, Any], ...]:
+        """Every answer in JSON holds them."""
+        return tuple(one.to_record() for one in self.features)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -208,10 +214,15 @@ def _listed(names: tuple[str, ...]) -> str:
     return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
 
 
-def schema_of(names: Sequence[str], labels: Labels) -> Schema:
-    """What a model alone knows of its columns: their names, and the categories of some."""
-    known = zip(names, labels, strict=True)
-    return Schema(Feature(str(n)) if own is None else Feature(str(n), "categorical", values=own) for n, own in known)
+def schema_of(names: Sequence[str], labels: Labels, numbers: Mapping[int, Feature] | None = None) -> Schema:
+    """What a model alone knows of its columns, their names and the categories of some; and of the others what the data
+    say of their numbers.
+    """
+    made = []
+    for j, (name, own) in enumerate(zip(names, labels, strict=True)):
+        number = (numbers or {}).get(j, Feature(""))
+        made.append(replace(number, name=str(name)) if own is None else Feature(str(name), "categorical", values=own))
+    return Schema(made)
 
 
 def fitted_to(schema: Schema, labels: Labels, held: Mapping[int, tuple[Any, ...]]) -> Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from treefocus.errors import reject
@@ -24,10 +25,16 @@ NAMED: dict[str, type[Strategy]] = {
 }  # fmt: skip
 
 
+@cache
+def _default(name: str) -> Strategy:
+    """A strategy with its defaults, made once: it is frozen."""
+    return NAMED[name]()
+
+
 def as_strategy(strategy: Any) -> Strategy:
     """A strategy from its name (with its defaults) or as it is."""
     if isinstance(strategy, Strategy):
         return strategy
     if isinstance(strategy, str) and strategy in NAMED:
-        return NAMED[strategy]()
+        return _default(strategy)
     reject("strategy", f"one of {', '.join(NAMED)}, or a strategy such as Focus(sigma=10)", repr(strategy))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from numbers import Integral, Real
 
@@ -16,7 +16,8 @@ from treefocus import kernels
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.problem.problem import Problem
-from treefocus.search.limits import Clock, SearchLimits
+from treefocus.problem.question import Group, scattered
+from treefocus.search.limits import Clock, DefaultSeconds, DefaultWork, SearchLimits
 
 Progress = Callable[[int], None]
 
@@ -53,8 +54,8 @@ class Interruption:
 
     has_come: bool = False
 
-    def note(self) -> None:
-        """It has come."""
+    def __call__(self) -> None:
+        """It has come; what a kernel calls."""
         self.has_come = True
 
 
@@ -68,16 +69,12 @@ class Run:
     progress: Progress | None = None  # hears how many rows are done
     interruption: Interruption | None = None  # what is done is kept when Ctrl-C comes; None: it is raised
     clock: Clock | None = None  # of the rows that are worked on; None: it starts with the search
+    n_parts: int = 1  # searches that a row's work is for
 
     @property
     def is_interrupted(self) -> bool:
         """Whether nothing more should be begun."""
         return self.interruption is not None and self.interruption.has_come
-
-    @property
-    def on_interrupt(self) -> Callable[[], None] | None:
-        """What a kernel calls when Ctrl-C comes; None: it is raised."""
-        return None if self.interruption is None else self.interruption.note
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -87,22 +84,20 @@ class Run:
         except KeyboardInterrupt:
             if self.interruption is None:
                 raise
-            self.interruption.note()
+            self.interruption()
 
     def on(self, n_rows: int) -> Run:
         """The same for work on so many rows, while the clock goes on."""
         clock = Clock(n_rows, kernels.n_threads(self.n_jobs)) if self.clock is None else self.clock.on(n_rows)
         return replace(self, clock=clock)
 
-    def again(self, n_rows: int) -> Run:
-        """The same for work on so many of the rows, whose turn comes now."""
-        return self if self.clock is None else replace(self, clock=self.clock.again(n_rows))
-
-    def behind(self, n_before: int) -> Run:
-        """The same for work on rows behind others: whoever listens hears their number, too."""
-        return (
-            self if self.progress is None or not n_before else replace(self, progress=_shifted(self.progress, n_before))
-        )
+    def again(self, n_rows: int, n_before: int) -> Run:
+        """The same for work on so many of the rows, whose turn comes now; the others before count for progress."""
+        clock = None if self.clock is None else self.clock.again(n_rows)
+        listener = self.progress
+        if listener is None or not n_before:
+            return replace(self, clock=clock)
+        return replace(self, clock=clock, progress=lambda n_done: listener(n_before + n_done))
 
     def after(self, n_done: int) -> Run:
         """The same for more work on rows of which all are done: whoever listens hears their number, and may end it."""
@@ -128,11 +123,11 @@ class Outcome:
 
         This is not `of_points` of NaN: a row in which everything may be missing is an answer like others.
         """
-        infeasible = np.zeros(len(problem), bool) if is_infeasible is None else is_infeasible
-        status = np.full(len(problem), Status.NOT_FOUND, dtype=object)
-        status[infeasible] = Status.INFEASIBLE
         points = np.full_like(problem.batch.rows, np.nan)
-        return cls(points, np.full(len(problem), np.nan), np.where(infeasible, np.inf, 0.0), status)
+        infeasible = np.zeros(len(points), bool) if is_infeasible is None else is_infeasible
+        status = np.full(len(points), Status.NOT_FOUND, dtype=object)
+        status[infeasible] = Status.INFEASIBLE
+        return cls(points, np.full(len(points), np.nan), np.where(infeasible, np.inf, 0.0), status)
 
     @classmethod
     def of_points(cls, problem: Problem, points: Floats, history: History | None = None) -> Outcome:
@@ -148,6 +143,13 @@ class Outcome:
     def has_answer(self) -> Bools:
         """(n_rows,) whether a counterfactual comes with the row's status."""
         return self._is(Status.OPTIMAL, Status.BOUNDED, Status.FOUND)
+
+    @property
+    def gap(self) -> Floats:
+        """(n_rows,) how much smaller, at most, each point could be, as a share of its distance; NaN without one."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gap = np.maximum(0.0, (self.distance - self.lower_bound) / self.distance)
+        return np.where(self.distance == 0, 0.0, gap)
 
     @property
     def is_settled(self) -> Bools:
@@ -176,6 +178,13 @@ class Outcome:
         return replace(self, points=incumbent.points, distance=distance, lower_bound=bound)
 
 
+def joined(groups: Sequence[Group], outcomes: Sequence[Outcome]) -> Outcome:
+    """One outcome of those of groups of rows, which were asked different questions."""
+    names = ("points", "distance", "lower_bound", "status")
+    of_rows = {name: scattered(groups, [getattr(one, name) for one in outcomes]) for name in names}
+    return Outcome(**of_rows, limits=outcomes[0].limits)
+
+
 class Strategy(ABC):
     """A way to search. Frozen: all state of a search is in its Outcome."""
 
@@ -183,25 +192,32 @@ class Strategy(ABC):
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Answer the problem, every row of it."""
 
+    def to_text(self) -> str:
+        """All that it was told, by name; what gives way to another limit is told as a default."""
+        if not is_dataclass(self):
+            return repr(self)
+        parameters = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = (
+            f"{name}={value!r}{' by default' * isinstance(value, DefaultSeconds | DefaultWork)}"
+            for name, value in parameters.items()
+        )
+        return f"{type(self).__name__}({', '.join(values)})"
+
 
 def solved(strategy: Strategy, problem: Problem, run: Run) -> Outcome:
     """The problem, solved part by part (see `Problem.parts`)."""
     whole = Outcome.nothing(problem)
-    run, n_done = run.on(len(problem)), 0
+    n_rows, n_done = len(whole.status), 0
+    run = run.on(n_rows)
     for rows, part in problem.parts():
         if run.is_interrupted:
             break
-        report = None if run.progress is None else _shifted(run.progress, n_done)
         with run.kept():
-            if len(rows) == len(problem):
+            if len(rows) == n_rows:
                 return strategy.solve(part, run)
-            whole = whole.replaced(rows, strategy.solve(part, replace(run.again(len(rows)), progress=report)))
+            whole = whole.replaced(rows, strategy.solve(part, run.again(len(rows), n_done)))
         n_done += len(rows)
     return whole
-
-
-def _shifted(progress: Progress, n_before: int) -> Progress:
-    return lambda done: progress(n_before + done)
 
 
 @dataclass
@@ -216,6 +232,13 @@ class Incumbent:
         self.points = np.full_like(self.problem.batch.rows, np.nan)
         self.distance = np.full(len(self.points), np.inf)
 
+    @classmethod
+    def of(cls, problem: Problem, points: Floats, distance: Floats) -> Incumbent:
+        """Of answers to the problem that were looked at before; NaN where there is none."""
+        incumbent = cls(problem)
+        incumbent.points, incumbent.distance = points, np.where(np.isnan(distance), np.inf, distance)
+        return incumbent
+
     def offer(self, points: Floats, chosen: NDArray[np.intp] | None = None) -> None:
         """Keep those points, of the `chosen` rows or of all, that are valid and closer than what was there."""
         rows = np.arange(len(self.points)) if chosen is None else chosen
@@ -223,6 +246,14 @@ class Incumbent:
         closer = distance < self.distance[rows]
         self.points[rows[closer]] = points[closer]
         self.distance[rows[closer]] = distance[closer]
+
+    def outcome(self, history: History | None = None) -> Outcome:
+        """What was kept, without a proof: it is valid, and its cost is known."""
+        has_point = np.isfinite(self.distance)
+        status = np.full(len(self.points), Status.NOT_FOUND, dtype=object)
+        status[has_point] = Status.FOUND
+        distance = np.where(has_point, self.distance, np.nan)
+        return Outcome(self.points, distance, np.zeros(len(self.points)), status, history)
 
     @property
     def missing(self) -> NDArray[np.intp]:

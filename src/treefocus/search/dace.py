@@ -37,7 +37,7 @@ from treefocus.model.grid import Grid, floor_to, next_above
 from treefocus.model.variants import variant
 from treefocus.problem.distances import Mahalanobis
 from treefocus.problem.problem import Problem
-from treefocus.schema.schema import INTEGER
+from treefocus.schema.schema import INTEGER, STEPPED
 from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
 from treefocus.search.limits import DefaultSeconds, check_time_limit, seconds_left, time_limit_of
 
@@ -153,10 +153,18 @@ class _Cells:
 
 
 def _on_grain(batch: Batch, feature: NDArray[np.intp], value: Floats, low: Floats, high: Floats) -> Floats:
-    """Whole numbers where a column holds only those: the nearest to x inside the cell."""
-    x = batch.rows[0, feature]
+    """Whole numbers and steps where a column holds only those: the nearest to x inside the cell."""
+    x, grain, result = batch.rows[0, feature], batch.grain[feature], value.copy()
     whole = np.where(value > x, np.ceil(low), np.where(value < x, np.floor(high), value))
-    return np.where(batch.grain[feature] == INTEGER, whole, value)
+    result[grain == INTEGER] = whole[grain == INTEGER]
+    for column in np.flatnonzero(batch.grain == STEPPED).tolist():
+        steps, up, down = (
+            batch.lists.steps_of(column),
+            (feature == column) & (value > x),
+            (feature == column) & (value < x),
+        )
+        result[up], result[down] = steps.up(low[up]), steps.down(high[down])
+    return result
 
 
 def finer_grid(forest: Forest, examples: Floats, steps: int) -> Grid:

@@ -16,7 +16,7 @@ from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import CompiledDistance, Norms
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy, check_positive
-from treefocus.search.limits import SearchLimits, check_time_limit, seconds_left, time_limit_of
+from treefocus.search.limits import SearchLimits, check_time_limit, seconds_left, time_limit_of, work_limit_of
 
 _TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's
 _STATUS = np.empty(4, object)  # by the proof's number
@@ -27,7 +27,7 @@ _STATUS[[kernels.OPTIMAL, kernels.BOUNDED, kernels.INFEASIBLE, kernels.NOTHING]]
 
 @dataclass(frozen=True)
 class Exact(Strategy):
-    """Searches until it is proven, or until a limit: seconds and boxes a row, bytes for the process.
+    """Searches until it is proven, or until a limit: seconds, boxes and work a row, bytes for the process.
 
     Parameters
     ----------
@@ -37,6 +37,8 @@ class Exact(Strategy):
         Boxes a row.
     memory_limit : float
         Bytes for the process.
+    work_limit : int, optional
+        Steps of work a row, about a nanosecond each; the same on every machine.
 
     Examples
     --------
@@ -48,12 +50,12 @@ class Exact(Strategy):
     time_limit: float | None = None
     node_limit: int | None = None
     memory_limit: float = 1e9
+    work_limit: int | None = None
 
     def __post_init__(self) -> None:
-        check_positive(self, "memory_limit")
         check_time_limit(self.time_limit, "Exact.time_limit")
-        if self.node_limit is not None:
-            check_positive(self, "node_limit")
+        given = (name for name in ("node_limit", "work_limit") if getattr(self, name) is not None)
+        check_positive(self, "memory_limit", *given)
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Search without a known answer."""
@@ -61,10 +63,19 @@ class Exact(Strategy):
 
     def limits(self, run: Run) -> SearchLimits:
         """What a run is allowed."""
-        return SearchLimits(time_limit_of(self.time_limit, run.time_limit), self.node_limit, self.memory_limit)
+        seconds = time_limit_of(self.time_limit, run.time_limit)
+        work = work_limit_of(self.work_limit, seconds, self.node_limit, n_parts=run.n_parts)
+        return SearchLimits(seconds, self.node_limit, self.memory_limit, work)
 
-    def prove(self, problem: Problem, incumbent: Incumbent, run: Run) -> Outcome:
-        """Search from known answers."""
+    def prove(
+        self,
+        problem: Problem,
+        incumbent: Incumbent,
+        run: Run,
+        spent: kernels.Spent | None = None,
+        part: int = kernels.ALL,
+    ) -> Outcome:
+        """Search from known answers; spent: the rows' work before, and in the end; part: of the search."""
         limits = self.limits(run)
         if run.is_interrupted:
             return Outcome.of_points(problem, incumbent.points)
@@ -76,10 +87,13 @@ class Exact(Strategy):
             incumbent.distance,
             seconds=seconds_left(limits.time_limit, run.clock),
             node_limit=limits.node_limit or 0,
+            step_limit=limits.work_limit or 0,
             memory=limits.memory_limit,
+            spent=spent,
+            part=part,
             n_jobs=run.n_jobs,
             progress=run.progress,
-            on_interrupt=run.on_interrupt,
+            on_interrupt=run.interruption,
         )
         needed = kernels.memory_of(problem.forest).search
         if needed > limits.memory_limit:

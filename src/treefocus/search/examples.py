@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from treefocus import kernels
-from treefocus.model.forest import Floats
+from treefocus.model.forest import Bools, Floats
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Run
 
 _TRIES = 10  # the nearest so many, once brought into the row's box, are checked
 
 
-def nearest_examples(problem: Problem, run: Run) -> Floats:
-    """(n_rows, n_features) each row's closest example that is valid once brought into its box, else the row itself."""
+def nearest_examples(problem: Problem, run: Run) -> tuple[Floats, Bools]:
+    """Each row's closest example that is valid once brought into its box, else the row itself; and which have one."""
     batch = problem.batch
-    points = batch.first.copy()
+    points, is_open = batch.first.copy(), np.ones(len(batch.first), bool)
+    has_example = ~is_open
     if problem.examples is None:
-        return points
+        return points, has_example
     examples = problem.examples.rows
     index = kernels.nearest(problem.forest, batch, examples, problem.examples.answer, _TRIES, run.n_jobs)
     chosen = np.flatnonzero(batch.is_category)
-    is_open = np.ones(len(points), bool)
     for number in index.T:
         is_open &= number >= 0
         if not is_open.any():
@@ -31,5 +31,6 @@ def nearest_examples(problem: Problem, run: Run) -> Floats:
         snapped = batch.snapped(candidate)
         found = is_open & problem.is_valid(snapped)
         points[found] = snapped[found]
+        has_example |= found
         is_open &= ~found
-    return points
+    return points, has_example

@@ -104,7 +104,7 @@ class Focus(Strategy):
             self._insist(problem, incumbent, run)
         if self.polish:
             incumbent.offer(polished(problem, incumbent.points, run))
-        return Outcome.of_points(problem, incumbent.points, history=None if trace is None else _history(trace))
+        return incumbent.outcome(None if trace is None else _history(trace))
 
     def _insist(self, problem: Problem, incumbent: Incumbent, run: Run) -> None:
         """The schedule, over the rows without an answer."""
@@ -117,7 +117,7 @@ class Focus(Strategy):
         left = incumbent.missing
         if left.size and problem.examples is not None and not run.is_interrupted:
             part = problem.subset(left)
-            batch = replace(part.batch, first=nearest_examples(part, run))
+            batch = replace(part.batch, first=nearest_examples(part, run)[0])
             incumbent.offer(self._descend(part, batch, quiet, None), left)
 
     def _descend(self, problem: Problem, batch: Batch, run: Run, trace: Floats | None) -> Floats:
@@ -139,11 +139,11 @@ class Focus(Strategy):
                 trace=trace,
                 n_jobs=run.n_jobs,
                 progress=run.progress,
-                on_interrupt=run.on_interrupt,
+                on_interrupt=run.interruption,
             )[0]
         return reference.descend(
             forest, soft, problem.distance, descent, batch,
-            trace=trace, soft_loss=kernels.soft_loss, predict=kernels.predict, on_interrupt=run.on_interrupt,
+            trace=trace, soft_loss=kernels.soft_loss, predict=kernels.predict, on_interrupt=run.interruption,
         )[0]  # fmt: skip
 
     def soft_forest(self, forest: Forest, batch: Batch) -> SoftForest:

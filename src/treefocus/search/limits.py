@@ -1,17 +1,24 @@
-"""What a search is allowed: seconds, boxes, memory.
+"""What a search is allowed: work, seconds, boxes, memory.
+
+Work is counted in steps, for one search of one row: what the core looks at while it searches boxes, prices them,
+polishes and descends, about a nanosecond each on one core of 2026. It is counted and not measured: the same call
+gives the same bytes on every machine. This is what Auto has by default, `WORK`, about a second; the default gives way
+to any limit that somebody asks for, in seconds, boxes or work. A descent or a polish that was begun is brought to its
+end. What happens next never depends on how much is allowed, so that more work gives an answer that is no farther and a
+bound that is no lower.
 
 A time limit is in seconds, for one search of one row; None is none. This is the rule about it, for every strategy that
 looks at a clock (Auto, Exact, Dace; the others count steps):
 
 - Which one counts: of what the strategy itself was told (`Exact(time_limit=1)`) and what `explain(time_limit=5)` was
   told, the tighter. A strategy's default, such as Auto's second, counts only where neither was told anything.
-- When the clock starts: when `explain` is called. Reading the rows, seeds and polish count; they are not cut short, but
-  the search after them has only what is left of the row's time, and never less than a tenth of it. What the core itself
-  prepares at its first search of a model, and keeps, does not count.
+- When the clock starts: when `explain` is called. Reading the rows, seeds and polish count; no seed is begun once half
+  of the time is gone, and the search after them has what is left, and never less than a tenth of it. What the core
+  prepares of a model, and keeps, is made with the Explainer.
 - Whose time it is: rows share the threads, so n rows on t threads may take n / t times the limit, and time that is
   spent on all of them at once is each row's in equal parts. What one row leaves over is not given to another.
-- A further way out, or another look for a plausible answer, is a search of its own: it has the same time again, which
-  its parts share.
+- A further way out, or another look for a plausible answer, is a search of its own: it has the same time, or work,
+  again, which its parts share.
 """
 
 from __future__ import annotations
@@ -30,11 +37,12 @@ LEAST = 0.1  # of a time limit, that a search has whatever came before it
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """What a search was allowed: seconds and boxes a row (None for no limit), bytes for the process."""
+    """What a search was allowed: seconds, boxes and steps of work a row (None for no limit), bytes for the process."""
 
     time_limit: float | None
     node_limit: int | None
     memory_limit: float
+    work_limit: int | None = None
 
 
 def now() -> float:
@@ -44,6 +52,13 @@ def now() -> float:
 
 class DefaultSeconds(float):
     """A time limit that nobody asked for: it gives way to any that somebody did."""
+
+
+class DefaultWork(int):
+    """A limit in steps of work that nobody asked for: it gives way to any limit that somebody did."""
+
+
+WORK = DefaultWork(700_000_000)  # steps
 
 
 def is_time_limit(value: Any) -> bool:
@@ -59,9 +74,16 @@ def check_time_limit(value: Any, name: str = "time_limit") -> None:
 
 def time_limit_of(own: float | None, asked: float | None) -> float | None:
     """The limit that counts: the tighter of the strategy's own and the one asked for, its default if there is none."""
-    told = [limit for limit in (own, asked) if limit is not None and not isinstance(limit, DefaultSeconds)]
-    limit = min(told) if told else None if own is None else float(own)
+    limits = [limit for limit in (own, asked) if limit is not None and not isinstance(limit, DefaultSeconds)]
+    limit = min(limits) if limits else None if own is None else float(own)
     return None if limit == inf else limit
+
+
+def work_limit_of(own: int | None, *others: float | None, n_parts: int = 1) -> int | None:
+    """The limit in steps: the strategy's own, unless it is a default and another limit was told; parts share it."""
+    if own is None or (isinstance(own, DefaultWork) and any(other is not None for other in others)):
+        return None
+    return max(int(own) // n_parts, 1)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
+from numpy.typing import NDArray
 
 from treefocus import kernels
 from treefocus.model.forest import Floats
@@ -10,10 +13,20 @@ from treefocus.problem.problem import Problem
 from treefocus.search.base import Run
 
 
-def polished(problem: Problem, points: Floats, run: Run, *, with_trades: bool = True, memory: float = 1e9) -> Floats:
+def polished(
+    problem: Problem,
+    points: Floats,
+    run: Run,
+    *,
+    with_trades: bool = True,
+    seconds: float = inf,
+    memory: float = 1e9,
+    steps: NDArray[np.int64] | None = None,
+) -> Floats:
     """The points, improved by moves of one feature and, unless told otherwise, by trades between two.
 
-    memory: bytes that this may take; a forest that does not fit leaves the points as they are.
+    seconds, of each row; memory: bytes that this may take; a forest that does not fit leaves the points as they are.
+    steps: (n_rows,) of work, which grow.
 
     Distances that couple features have no cells to walk: there each feature is brought home as far as it helps.
     """
@@ -23,7 +36,8 @@ def polished(problem: Problem, points: Floats, run: Run, *, with_trades: bool = 
     if norms is not None:
         return kernels.polish(
             problem.forest, norms, problem.batch, points,
-            with_trades=with_trades, memory=memory, n_jobs=run.n_jobs, on_interrupt=run.on_interrupt,
+            with_trades=with_trades, seconds=seconds, memory=memory, steps=steps,
+            n_jobs=run.n_jobs, on_interrupt=run.interruption,
         )  # fmt: skip
     best = points.copy()
     with run.kept():

@@ -160,7 +160,7 @@ def without_answers(outcome: Outcome) -> Outcome:
 
 
 def _solved(problem: Problem, asked: list[tuple[_Row, Columns]], strategy: Strategy, run: Run) -> Outcome:
-    """Every part of every row in one batch; the parts of a row share its time."""
+    """Every part of every row in one batch; the parts of a row share its time and its work."""
     numbers = np.array([row.number for row, _ in asked])
     is_kept = np.zeros((len(asked), problem.forest.n_features), bool)
     for k, (_, kept) in enumerate(asked):
@@ -172,9 +172,10 @@ def _solved(problem: Problem, asked: list[tuple[_Row, Columns]], strategy: Strat
     if not chosen.size:
         return result
     limit = time_limit_of(getattr(strategy, "time_limit", None), run.time_limit)
+    n_parts = int(np.bincount(numbers).max())
     if limit is not None:
-        limit /= np.bincount(numbers).max()
-    further = replace(run.after(len(problem)), time_limit=limit, clock=None)
+        limit /= n_parts
+    further = replace(run.after(len(problem)), time_limit=limit, clock=None, n_parts=n_parts)
     return result.replaced(chosen, solved(strategy, batch.subset(chosen), further))
 
 

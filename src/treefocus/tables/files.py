@@ -16,14 +16,17 @@ from treefocus.model.categories import are_categories
 from treefocus.schema.schema import ANY_FLOAT, INTEGER
 from treefocus.tables.labels import Coding, encode_text, label_or_text
 from treefocus.tables.table import Table, TextColumns, as_table, one_line
+from treefocus.tables.text import STANDARD, Record, TextFormat, complaint_of, guarded, is_truth, records, shown
 
 TABLE_FILES = (".csv", ".tsv", ".parquet")
 
 
-def read_table(path: str | Path, ignore: Sequence[str] = (), coding: Coding | None = None) -> Table:
+def read_table(
+    path: str | Path, ignore: Sequence[str] = (), coding: Coding | None = None, text: TextFormat = STANDARD
+) -> Table:
     """Read a .csv, .tsv or .parquet file, without the columns named in `ignore`; categories by the coding."""
     path = Path(path)
-    kept = [name for name in read_names(path) if name not in ignore]
+    kept = [name for name in read_names(path, text) if name not in ignore]
     if not kept:
         raise InvalidInput(f"{path} has no column left: all are ignored.")
     doubled = sorted({name for name in kept if kept.count(name) > 1})
@@ -32,29 +35,35 @@ def read_table(path: str | Path, ignore: Sequence[str] = (), coding: Coding | No
     with _complaining(path):
         if path.suffix == ".parquet":
             return as_table(import_pyarrow("Reading").read_table(path, columns=list(kept)), str(path), coding)
-        return _read_text(path, ignore, coding)
+        return _read_text(path, ignore, coding, text)
 
 
-def read_columns(path: str | Path, ignore: Sequence[str] = ()) -> Any:
+def read_columns(path: str | Path, ignore: Sequence[str] = (), text: TextFormat = STANDARD) -> Any:
     """The columns of a file for which no model is known: a pyarrow table, or arrays by name; text stays text."""
     path = Path(path)
-    kept = [name for name in read_names(path) if name not in ignore]
+    kept = [name for name in read_names(path, text) if name not in ignore]
     with _complaining(path):
         if path.suffix == ".parquet":
             return import_pyarrow("Reading").read_table(path, columns=kept)
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file, delimiter=delimiter(path), restval=""))
-        return {name: _numbers_or_text([row[name].strip() for row in rows]) for name in kept}
+        header, *rows = _records(path, text)
+        place = {name: j for j, name in enumerate(header.cells)}
+        columns = {name: [row.cells[place[name]].strip() for row in rows] for name in kept}
+        return {name: _numbers_or_text(cells, text) for name, cells in columns.items()}
 
 
-def _numbers_or_text(cells: list[str]) -> NDArray[Any]:
-    try:
-        return np.array([float(cell) if cell else np.nan for cell in cells], np.float64)
-    except ValueError:
+def _numbers_or_text(cells: list[str], text: TextFormat) -> NDArray[Any]:
+    numbers = [text.number(cell) for cell in cells]
+    if any(map(is_truth, cells)):
+        are_words = [is_truth(cell) or not cell for cell in cells]
+        return (
+            np.array(numbers, bool) if all(cells) and all(are_words) else np.array([c or None for c in cells], object)
+        )
+    if any(number is None for number in numbers):
         return np.array([cell or None for cell in cells], object)
+    return np.array(numbers, np.float64)
 
 
-def read_names(path: str | Path) -> tuple[str, ...]:
+def read_names(path: str | Path, text: TextFormat = STANDARD) -> tuple[str, ...]:
     """The names of the columns of a .csv, .tsv or .parquet file."""
     path = Path(path)
     check_suffix(path, TABLE_FILES)
@@ -63,12 +72,10 @@ def read_names(path: str | Path) -> tuple[str, ...]:
     with _complaining(path):
         if path.suffix == ".parquet":
             return tuple(import_pyarrow("Reading").read_schema(path).names)
-        with path.open("rb") as file:  # line by line: what follows the names is not looked at
-            lines = (line.decode("utf-8-sig") for line in file)
-            header = next(csv.reader(lines, delimiter=delimiter(path)), None)
-    if not header:
+        header = next(_records(path, text), None)  # what follows the names is not looked at
+    if header is None:
         raise InvalidInput(f"{path} is empty; a table starts with a line of column names.")
-    return tuple(header)
+    return tuple(header.cells)
 
 
 def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -79,9 +86,9 @@ def write_columns(path: str | Path, columns: Mapping[str, Sequence[Any]]) -> Non
         import_pyarrow("Writing").write_table(_arrow_table(columns), path)
         return
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, delimiter=delimiter(path), lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer = csv.writer(file, delimiter=STANDARD.delimiter_of(path), lineterminator="\n")
+        writer.writerow(map(guarded, columns))
+        writer.writerows(map(guarded, row) for row in zip(*columns.values(), strict=True))
 
 
 def check_suffix(path: Path, allowed: Sequence[str]) -> None:
@@ -116,15 +123,16 @@ def _arrow_table(columns: Mapping[str, Sequence[Any]]) -> Any:
     return pyarrow.table({name: list(column) for name, column in columns.items()})
 
 
-def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None) -> Table:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, delimiter=delimiter(path))
-        header = next(reader)
-        kept = [j for j, name in enumerate(header) if name not in ignore]
-        names = tuple(header[j] for j in kept)
-        labels = None if coding is None else coding.for_columns(names, len(names))
-        texts: dict[int, list[str]] = {kept[k]: [] for k, own in enumerate(labels or ()) if own is not None}
-        rows = [_numbers(path, reader.line_num, header, cells, kept, texts) for cells in reader if cells]
+def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None, text: TextFormat) -> Table:
+    found = _records(path, text)
+    header = next(found).cells
+    kept = [j for j, name in enumerate(header) if name not in ignore]
+    names = tuple(header[j] for j in kept)
+    labels = None if coding is None else coding.for_columns(names, len(names))
+    texts: dict[int, list[str]] = {kept[k]: [] for k, own in enumerate(labels or ()) if own is not None}
+    truths = _Truths()
+    rows = [_numbers(path, row, header, kept, texts, text, truths) for row in found]
+    truths.check(path, header)
     values = np.array(rows).reshape(-1, len(kept))
     cells: dict[str, list[Any]] = {}
     for k, j in enumerate(kept):
@@ -134,28 +142,65 @@ def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None) -> Tabl
     is_whole = ~np.isnan(values).any(axis=0) & (values == np.rint(values)).all(axis=0) & (len(values) > 0)
     is_whole |= are_categories(labels, len(kept))
     grain = np.where(is_whole, INTEGER, ANY_FLOAT).astype(np.int8)
-    return Table(values, names, grain, TextColumns(names, cells), labels)
+    booleans = frozenset(header[j] for j in truths.first)
+    return Table(values, names, grain, TextColumns(names, cells, booleans), labels)
 
 
-def delimiter(path: Path) -> str:
-    """What stands between the cells of a text file."""
-    return "\t" if path.suffix == ".tsv" else ","
+def _records(path: Path, text: TextFormat) -> Iterator[Record]:
+    """The names of a text file's columns, and its rows; one that cannot be read is refused with its line."""
+    width = None
+    with path.open("rb") as file:
+        lines = (text.decoded(line, number, path) for number, line in enumerate(file, 1))
+        for record in records(lines, 1, text.delimiter_of(path)):
+            if record.is_empty:
+                continue
+            width = len(record.cells) if width is None else width
+            complaint = complaint_of(record, width)
+            if complaint:
+                raise InvalidInput(f"{path}, {complaint}.")
+            yield record
+
+
+class _Truths:
+    """Which columns of a text file say True and False; a column says that, or holds numbers."""
+
+    def __init__(self) -> None:
+        self.first: dict[int, tuple[int, str]] = {}  # by column the first line that does, and what it says
+        self.has_numbers: set[int] = set()
+
+    def hear(self, column: int, line: int, cell: str) -> None:
+        """A cell that was read as a number."""
+        if is_truth(cell):
+            self.first.setdefault(column, (line, cell))
+        elif cell.strip():
+            self.has_numbers.add(column)
+
+    def check(self, path: Path, header: list[str]) -> None:
+        """Refuse a column that holds both."""
+        for j, (line, cell) in self.first.items():
+            if j in self.has_numbers:
+                raise InvalidInput(f"{path}, line {line}, column {header[j]!r}: {shown(cell)} is not a number.")
 
 
 def _numbers(
-    path: Path, line: int, header: list[str], cells: list[str], kept: list[int], texts: dict[int, list[str]]
+    path: Path,
+    row: Record,
+    header: list[str],
+    kept: list[int],
+    texts: dict[int, list[str]],
+    text: TextFormat,
+    truths: _Truths,
 ) -> list[float]:
-    """A line's numbers; the cells of columns of categories are put aside."""
-    if len(cells) != len(header):
-        raise InvalidInput(f"{path}, line {line}: {len(header)} cells were expected, {len(cells)} came.")
+    """A row's numbers; the cells of columns of categories are put aside."""
     numbers = []
     for j in kept:
+        cell = row.cells[j]
         if j in texts:
-            texts[j].append(cells[j])
-            numbers.append(0.0)
-            continue
-        try:
-            numbers.append(float(cells[j]) if cells[j].strip() else np.nan)
-        except ValueError:
-            raise InvalidInput(f"{path}, line {line}, column {header[j]!r}: {cells[j]!r} is not a number.") from None
+            texts[j].append(cell)
+        number = 0.0 if j in texts else text.number(cell)
+        if number is None:
+            raise InvalidInput(f"{path}, line {row.line}, column {header[j]!r}: {shown(cell)} is not a number.")
+        numbers.append(number)
+        if j not in texts:
+            truths.hear(j, row.line, cell)
     return numbers

@@ -8,7 +8,7 @@ unfolded again into the K columns they came in.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +148,9 @@ class Folding:
             for feature, place in zip(self.schema.features, self.places, strict=True)
         ]
         names = None if table.names is None else self.schema.names
-        return FoldedTable(values, names, np.array(grain, np.int8), table.native, tuple(labels), table, self)
+        return FoldedTable(
+            values, names, np.array(grain, np.int8), table.native, tuple(labels), own=table, folding=self
+        )
 
     def unfolded(self, rows: Floats) -> Floats:
         """(n_rows, n_columns of the table) rows over the schema's columns in the user's own; NaN fills its group."""
@@ -166,6 +168,7 @@ class Folding:
 class FoldedTable(Table):
     """A table with one-hot groups as columns of categories."""
 
+    is_folded: ClassVar[bool] = True
     own: Table | None = None  # as the user gave it
     folding: Folding | None = None
 
@@ -185,6 +188,11 @@ class FoldedTable(Table):
                 unfolded[np.ix_(is_odd, list(place))] = own.values[np.ix_(is_odd, list(place))]
         return own.like(unfolded)
 
+    def only(self, row: int) -> FoldedTable:
+        """One row alone."""
+        own = self._given[0].only(row)
+        return replace(self, values=self.values[[row]], native=own.native, own=own)
+
     @property
     def limits(self) -> tuple[Floats, Floats]:
         """(n_columns,) the smallest and the largest value that a column holds."""
@@ -193,6 +201,13 @@ class FoldedTable(Table):
         ends = [(0.0, len(p) - 1.0) if len(p) > 1 else (low[p[0]], high[p[0]]) for p in folding.places]
         both = np.array(ends, np.float64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
+
+    @property
+    def is_boolean(self) -> Bools:
+        """(n_columns,) whether a column holds True and False; a group does not."""
+        own, folding = self._given
+        given = own.is_boolean
+        return np.array([len(place) == 1 and bool(given[place[0]]) for place in folding.places], bool)
 
     @property
     def orders(self) -> Labels:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from decimal import Decimal
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -15,21 +16,24 @@ from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Labels, are_categories
-from treefocus.model.forest import Floats
+from treefocus.model.forest import Bools, Floats
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
-from treefocus.tables import frames
-from treefocus.tables.labels import Coding, decode, encode, encode_text, label_of, label_or_text
+from treefocus.tables import arrow, frames
+from treefocus.tables.labels import Coding, decode, encode, encode_text, is_null, label_of, label_or_text
+from treefocus.tables.rows import as_frame
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows as float64, and what is needed to give answers in the shape they came in."""
 
+    is_folded: ClassVar[bool] = False  # whether its columns are the schema's, with one-hot groups as one each
     values: Floats  # (n_rows, n_columns), NaN where missing; categories as numbers
     names: tuple[str, ...] | None
     grain: NDArray[np.int8]  # (n_columns,) ANY_FLOAT, FLOAT32 or INTEGER
     native: Any
     labels: Labels | None = None  # per column its categories, None where it holds numbers
+    given: tuple[str, ...] | None = None  # its names in the user's order, where that is another
 
     def like(self, values: Floats) -> Any:
         """`values` as the same kind of table, with the same names, dtypes and index; a row of NaN is a row of nulls.
@@ -45,8 +49,10 @@ class Table:
         if self.names is None:
             return frames.matrix_like(self.native.dtype, values, columns)
         if nw.dependencies.is_pandas_dataframe(self.native):
-            return frames.pandas_like(self.native, columns)
-        return frames.frame_like(nw.from_native(self.native, eager_only=True), columns)
+            made = frames.pandas_like(self.native, columns)
+        else:
+            made = frames.frame_like(nw.from_native(self.native, eager_only=True), columns)
+        return made if self.given is None else nw.from_native(made, eager_only=True).select(*self.given).to_native()
 
     def labelled(self, column: int, values: Floats) -> list[Any]:
         """The categories behind a column's numbers, as they were written where they did not change."""
@@ -80,6 +86,19 @@ class Table:
             return list(self.native[:, column].tolist())
         return list(nw.from_native(self.native, eager_only=True)[:, column].to_list())
 
+    def only(self, row: int) -> Table:
+        """One row alone."""
+        native, kept = self.native, [row]
+        if isinstance(native, TextColumns):
+            native = replace(native, cells={name: [cells[row]] for name, cells in native.cells.items()})
+        elif self.names is None:
+            native = native[kept]
+        elif nw.dependencies.is_pandas_dataframe(native):
+            native = native.iloc[kept]
+        else:
+            native = nw.from_native(native, eager_only=True)[kept].to_native()
+        return replace(self, values=self.values[kept], native=native)
+
     @property
     def limits(self) -> tuple[Floats, Floats]:
         """(n_columns,) the smallest and the largest value that a column of its dtype holds."""
@@ -94,6 +113,17 @@ class Table:
             if own is not None:
                 limits[j] = 0, len(own) - 1
         return limits[:, 0], limits[:, 1]
+
+    @property
+    def is_boolean(self) -> Bools:
+        """(n_columns,) whether a column holds True and False."""
+        n_columns = int(self.values.shape[1])
+        if isinstance(self.native, TextColumns):
+            return np.array([name in self.native.booleans for name in self.native.names], bool)
+        if self.names is None:
+            return np.full(n_columns, self.native.dtype == np.bool_)
+        dtypes = nw.from_native(self.native, eager_only=True).schema.values()
+        return np.array([dtype == nw.Boolean for dtype in dtypes], bool)
 
     @property
     def has_dtypes(self) -> bool:
@@ -133,13 +163,19 @@ class Table:
         frame: nw.DataFrame[Any] = nw.from_native(self.native, eager_only=True)
         return tuple(_order_of(frame[:, j].to_native()) for j in range(self.values.shape[1]))
 
+    def in_order(self, names: Sequence[str] | None) -> Table:
+        """The same rows with the columns in this order, if they are the same; answers keep the user's."""
+        if names is None or self.names is None or self.names == tuple(names) or set(self.names) != set(names):
+            return self
+        return replace(self.select(names), given=self.names)
+
     def select(self, names: Sequence[str]) -> Table:
         """The same rows with only these columns, in this order; for tables with names."""
         if self.names is None:
             raise InvalidInput("Columns can be selected by name only from a table with names.")
         chosen = [self.names.index(name) for name in names]
         native = (
-            TextColumns(tuple(names), self.native.cells)
+            TextColumns(tuple(names), self.native.cells, self.native.booleans)
             if isinstance(self.native, TextColumns)
             else nw.from_native(self.native, eager_only=True).select(*names).to_native()
         )
@@ -148,9 +184,10 @@ class Table:
 
 
 def as_table(rows: Any, parameter: str, coding: Coding | None = None) -> Table:
-    """Read a pandas or polars DataFrame, a NumPy array or nested lists; a `Table` is one already."""
+    """Read a pandas or polars frame, an Arrow table, a NumPy array, nested lists or one row; a `Table` is one."""
     if isinstance(rows, Table):
         return rows
+    rows = as_frame(rows, parameter)
     try:
         frame = nw.from_native(rows, eager_only=True, pass_through=True)
     except ValueError as error:  # two columns of one name
@@ -179,6 +216,7 @@ class TextColumns:
 
     names: tuple[str, ...]
     cells: Mapping[str, list[Any]] = field(default_factory=dict)  # of the columns of categories
+    booleans: frozenset[str] = frozenset()  # the columns of True and False
 
 
 def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: Coding | None) -> Table:
@@ -195,6 +233,10 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: C
         if _is_empty(frame.get_column(name)):
             values[:, j] = np.nan
             continue
+        known = _known_numbers(frame.get_column(name))
+        if known is not None:
+            values[:, j], grain[j] = known
+            continue
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             reject(f"{parameter}: column {name!r}", "numeric", f"dtype {dtype}")
         values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
@@ -203,6 +245,23 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: C
         elif str(dtype) in ("Float32", "Float16"):
             grain[j] = FLOAT32
     return Table(values, names, grain, native, labels)
+
+
+def _known_numbers(column: nw.Series[Any]) -> tuple[Floats, int] | None:
+    """The numbers and the grain of an Arrow column, and of decimals, for which pandas has objects only."""
+    native = column.to_native()
+    if hasattr(getattr(native, "dtype", None), "pyarrow_dtype"):  # of pandas, which lets Arrow keep it
+        native = native.array.__arrow_array__()
+    kind = getattr(native, "type", None) if type(native).__module__.startswith("pyarrow") else None
+    if kind is not None and arrow.holds_numbers(kind):
+        of_float = FLOAT32 if arrow.holds_singles(kind) else ANY_FLOAT
+        return arrow.floats_of(native), INTEGER if arrow.holds_whole_numbers(kind) else of_float
+    if getattr(native, "dtype", None) != np.dtype(object):
+        return None
+    cells = [None if is_null(cell) else cell for cell in column.to_list()]
+    if not all(cell is None or isinstance(cell, Decimal) for cell in cells):
+        return None
+    return np.array([np.nan if cell is None else float(cell) for cell in cells]), ANY_FLOAT
 
 
 def _is_empty(column: nw.Series[Any]) -> bool:

@@ -12,6 +12,7 @@ from treefocus.app.page.elements import button, heading, live, markup
 from treefocus.app.page.pictures import changes, status
 from treefocus.explanation.batch import Explanations
 from treefocus.render.html import report
+from treefocus.render.letter import TEMPLATES
 from treefocus.render.phrases import catalogue
 from treefocus.render.plain import plain
 
@@ -69,15 +70,17 @@ def _take_home(desk: Desk, found: Explanations) -> None:
         button("Letter", dialog.open)
     with dialog, ui.card().classes("tf-dialog").props('role="dialog" aria-label="Letter"'):
         heading(2, "Letter")
+        template = ui.select(list(TEMPLATES), value=TEMPLATES[0], label="Template").props("outlined dense")
         to, sender = ui.input("To").props("outlined dense"), ui.input("From").props("outlined dense")
 
         def text() -> str:
-            return found[0].to_letter(language, recipient=to.value or None, sender=sender.value or None)
+            names = {"recipient": to.value or None, "sender": sender.value or None}
+            return found[0].to_letter(language, template=template.value, **names)
 
         shown = ui.element("pre").classes("tf-letter").props(f'lang="{language}" tabindex="0"')
         with shown:
             body = ui.html(escape(text()), sanitize=False, tag="span")
-        for field in (to, sender):
+        for field in (template, to, sender):
             field.on_value_change(lambda: body.set_content(escape(text())))
         with ui.element("div").classes("tf-line"):
             button("Download", lambda: ui.download(text().encode(), f"{name}.txt", "text/plain"), is_main=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 from nicegui import ui
 
 from treefocus.app.jobs import Job, NoSuchJob
-from treefocus.app.messages import ExplainBody, Row
+from treefocus.app.messages import ExplainBody
 from treefocus.app.page.answer import page_of
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, live
@@ -65,7 +63,7 @@ class _Batch:
             return
         chosen = self._wanted()[: int(self._most.value or 1)]
         try:
-            body = _body(visit.question(), service.rows.values[chosen])
+            body = ExplainBody.of(visit.question(), [service.written(i) for i in chosen])
             self._job = self._desk.jobs.submit(body)
         except TreefocusError as error:
             self._text.set_text(str(error))
@@ -107,9 +105,3 @@ class _Batch:
         found = self._answers()
         if found is not None:
             ui.download(found.to_json().encode(), "explanations.json", "application/json")
-
-
-def _body(asked: Any, values: Any) -> ExplainBody:
-    """The question as the API takes it, so that a job of the page is like any other."""
-    rows: list[Row] = [[None if np.isnan(value) else value for value in row] for row in values.tolist()]
-    return ExplainBody.of(asked, rows)

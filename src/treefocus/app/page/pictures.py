@@ -10,7 +10,7 @@ from treefocus.explanation.batch import Change, Explanation, Explanations
 from treefocus.render.phrases import catalogue
 from treefocus.render.plain import plain
 from treefocus.render.table import change_cells, difference
-from treefocus.render.text import measured, words_of
+from treefocus.render.text import how_known, measured, words_of
 
 _HEADS = ("feature", "before", "after", "change", "share")
 _TONES = {"OPTIMAL": "good", "BOUNDED": "fair", "FOUND": "fair"}
@@ -41,7 +41,10 @@ def status(one: Explanation, language: str) -> str:
     if one.distance is not None:
         facts.append(f"{_safe(words['distance'])} {phrases.rounded(one.distance)} ({_safe(one.distance_name)})")
         facts.append(f"{_safe(words['lower bound'])} {phrases.rounded(one.lower_bound)}")
-    return f'<p class="tf-proof">{" · ".join(facts)}</p>'
+    line, known = f'<p class="tf-proof">{" · ".join(facts)}</p>', how_known(one, language)
+    if not known:
+        return line
+    return f"{line}<details><summary>{_safe(words['proof'])}</summary><p>{_safe(known)}</p></details>"
 
 
 def changes(one: Explanation, language: str) -> str:

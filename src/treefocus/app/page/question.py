@@ -63,7 +63,7 @@ class _Question:
         except TreefocusError as error:
             self._search.complain(str(error))
             return
-        row, label = visit.row.copy(), visit.label
+        row, label = visit.row, visit.label
         found = await self._search.run(
             lambda errand: service.explain(row, asked, errand, labels=[label]), visit.time_limit * asked.n_searches
         )

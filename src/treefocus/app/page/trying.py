@@ -57,7 +57,8 @@ class _Trying:
                 return
             low, high = np.nanmin([service.space.low[j], value]), np.nanmax([service.space.high[j], value])
             low, high = (float(side) if np.isfinite(side) else 0.0 for side in (low, high))
-            step = 1.0 if feature.kind == "integer" else float(f"{max((high - low) / _STEPS, 1e-12):.1g}")
+            finest = 1.0 if feature.kind in ("integer", "boolean") else float(feature.step or 0.0)
+            step = finest or float(f"{max((high - low) / _STEPS, 1e-12):.1g}")
             shown = ui.label(_written(value)).classes("tf-value")
             slider = named(ui.element("input").props("type=range"), feature.name)
             # "^" sets where the slider starts; its place is the visitor's from then on.

@@ -58,7 +58,8 @@ class _Values:
             return ui.select(options, label=title_of(feature), on_change=changed, clearable=True).props(
                 "outlined dense"
             )
-        field = ui.number(title_of(feature), step=1 if feature.kind == "integer" else None, on_change=changed)
+        step = 1 if feature.kind in ("integer", "boolean") else feature.step
+        field = ui.number(title_of(feature), step=step, on_change=changed)
         return field.props('outlined dense debounce="250"').tooltip(feature.description or feature.name)
 
     def _rule(self, j: int, rule: Rule) -> None:

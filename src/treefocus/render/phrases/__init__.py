@@ -33,8 +33,12 @@ class Catalogue:
     """One language: how it writes numbers and lists, and its phrases with {places} to fill.
 
     Phrases that start with `said_` speak to a person about a subject ("your application"), the others about a row.
-    `words` are those of tables, plots and the report; `reasons` are by the code of their type;
-    `recourse` speaks of further ways out, regions, round numbers, and what constraints forbid and cost.
+    `next_if` and `last_if` stand between conditions, `comma` and `final` between anything else that is listed.
+    `change_worded` is `change` for units that are words, as "Jahre": German would have to decline them after "bei".
+    `words` are those of tables, plots and the report; `reasons` are by the code of their type, and `no_way` says some
+    of them to people who know nothing of constraints and searches;
+    `recourse` speaks of further ways out, regions, round numbers, and what constraints forbid and cost;
+    `letters` fills fields of letters.
     """
 
     code: str
@@ -42,6 +46,9 @@ class Catalogue:
     group: str
     comma: str
     final: str
+    next_if: str
+    last_if: str
+    also: str
     quoted: str
     percent: str
     is_one: Callable[[float], bool]
@@ -57,12 +64,16 @@ class Catalogue:
     said_would: str
     said_obeys: str
     change: str
+    change_worded: str
     change_way: str
     change_category: str
     fewer: str
     more: str
     said_fewer: str
     said_more: str
+    smallest: str
+    slightly_smaller: str
+    maybe_smaller: str
     proven: str
     bounded: str
     unproven: str
@@ -76,19 +87,20 @@ class Catalogue:
     line: str
     line_plain: str
     stays: str
-    letter_proven: str
-    letter_bounded: str
-    letter_unproven: str
     nothing: str
     closing: str
     reasons: Mapping[str, str]
+    no_way: Mapping[str, str]
     statuses: Mapping[str, str]
     words: Mapping[str, str]
     recourse: Mapping[str, str]
+    letters: Mapping[str, str]
 
-    def number(self, value: float) -> str:
-        """A number as people write it: all its digits, no more."""
+    def number(self, value: float, decimals: int = 0) -> str:
+        """A number as people write it: all its digits, no more; of a fraction at least so many decimals."""
         text = repr(float(value))
+        if decimals and value != int(value) and "e" not in text:
+            text += "0" * (decimals - len(text.partition(".")[2]))
         if "inf" in text or "nan" in text:
             return text
         if value == int(value) and abs(value) < 1e15:
@@ -128,14 +140,26 @@ class Catalogue:
 
     def listed(self, parts: list[str]) -> str:
         """Parts as an enumeration."""
-        return parts[0] if len(parts) == 1 else f"{self.comma.join(parts[:-1])}{self.final}{parts[-1]}"
+        return _joined(parts, self.comma, self.final)
+
+    def conditions(self, parts: list[str]) -> str:
+        """What follows an "if", as an enumeration."""
+        return _joined(parts, self.next_if, self.last_if)
 
     def reason(self, reason: ReasonView) -> str:
         """A reason in this language."""
         return self.reasons[reason.code].format(**reason.details)
 
+    def without_answer(self, reason: ReasonView) -> str:
+        """Why there is no answer, for the person it is about."""
+        return self.no_way[reason.code] if reason.code in self.no_way else self.reason(reason)
+
     def _localised(self, text: str) -> str:
         return text.translate({ord(","): self.group, ord("."): self.decimal})
+
+
+def _joined(parts: list[str], comma: str, final: str) -> str:
+    return parts[0] if len(parts) == 1 else f"{comma.join(parts[:-1])}{final}{parts[-1]}"
 
 
 @cache

@@ -8,6 +8,9 @@ CATALOGUE = Catalogue(
     group=".",
     comma=", ",
     final=" und ",
+    next_if=", ",
+    last_if=" und ",
+    also="{first} und wenn außerdem {rest}",
     quoted="„{text}“",
     percent="{number} %",
     is_one=lambda value: value == 1,
@@ -23,30 +26,32 @@ CATALOGUE = Catalogue(
     said_already="{subject} ist bereits {before}; nichts muss sich ändern.",
     said_would="{subject} würde {after}, wenn {changes}.",
     said_obeys="{subject} ist bereits {before}, verletzt aber eine Regel. Alle wären erfüllt, wenn {changes}.",
-    change="{feature} {after} statt {before} betrüge",
+    change="{feature} bei {after} statt {before} läge",
+    change_worded="{feature} {after} statt {before} wäre",
     change_way="{feature} {way} wäre ({after} statt {before})",
     change_category="{feature} {after} statt {before} wäre",
     fewer="es {number} {things} weniger gäbe",
     more="es {number} {things} mehr gäbe",
     said_fewer="Sie {number} {things} weniger hätten",
     said_more="Sie {number} {things} mehr hätten",
-    proven="Keine kleinere Änderung bewirkt das; das ist bewiesen ({distance}).",
-    bounded="Die kleinste Änderung ist höchstens {gap} kleiner; das ist bewiesen ({distance}).",
-    unproven="Vielleicht gibt es eine kleinere Änderung ({distance}).",
+    smallest="Eine kleinere Änderung würde nicht genügen.",
+    slightly_smaller="Vielleicht würde auch eine etwas kleinere Änderung genügen.",
+    maybe_smaller="Vielleicht würde auch eine kleinere Änderung genügen.",
+    proven="Jede kleinere Änderung ist am Modell selbst ausgeschlossen worden ({distance}).",
+    bounded="Jede Änderung, die um mehr als {gap} kleiner ist, ist am Modell selbst ausgeschlossen worden; die "
+    "dazwischen "
+    "sind nicht alle geprüft ({distance}).",
+    unproven="Die Suche hat diese Änderung gefunden und kleinere nicht ausgeschlossen ({distance}).",
     distance="Abstand {value}, {name}",
     greeting="Sehr geehrte Damen und Herren,",
     greeting_name="Guten Tag {recipient},",
     decided="{subject} wurde {before}.",
-    decided_plain="Die Antwort in Ihrem Fall lautet {before}.",
+    decided_plain="In Ihrem Fall lautet die Antwort {before}.",
     would_plain="Sie wäre {after}, wenn {changes}.",
     in_detail="Im Einzelnen:",
     line="{feature}: {after} statt {before} ({change})",
     line_plain="{feature}: {after} statt {before}",
     stays="Alles, was hier nicht genannt ist, kann bleiben, wie es ist.",
-    letter_proven="Keine kleinere Änderung würde genügen. Das ist mit dem Modell bewiesen, das die Antworten gibt.",
-    letter_bounded="Eine kleinere Änderung, die genügt, ist höchstens {gap} kleiner. Das ist mit dem Modell bewiesen, "
-    "das die Antworten gibt.",
-    letter_unproven="Vielleicht würde auch eine kleinere Änderung genügen.",
     nothing="Nichts muss sich ändern.",
     closing="Mit freundlichen Grüßen",
     reasons={
@@ -66,6 +71,12 @@ CATALOGUE = Catalogue(
         "no allowed value": "Bedingungen und Grenzen zusammen lassen keinen Wert zu von {columns}",
         "unreadable": "das Modell kann dies nicht lesen: {cells}",
         "foreign": "{text}",
+    },
+    no_way={
+        "INFEASIBLE": "keine erlaubte Änderung führt zur gewünschten Antwort",
+        "NOT_FOUND": "es wurde keine Änderung gefunden, die zur gewünschten Antwort führt; vielleicht gibt es eine",
+        "NOT_FOUND undecided": "es wurde keine Änderung gefunden, die zur gewünschten Antwort führt; vielleicht gibt "
+        "es eine",
     },
     statuses={
         "OPTIMAL": "kleinste, bewiesen",
@@ -127,7 +138,7 @@ CATALOGUE = Catalogue(
         "picture": "Balken: Anteil jedes Merkmals an der Änderung; rechts ist mehr, links weniger.",
         "no changes": "keine Änderung",
         "needs script": "Die Zeilen listet ein Skript in dieser Datei auf, das Ihr Browser nicht ausführt.",
-        "proof": "Beweis",
+        "proof": "Woher wissen wir das?",
         "lower bound": "bewiesene untere Schranke",
         "unknown": "unbekannt",
         "wanted": "wie gewünscht",
@@ -135,18 +146,24 @@ CATALOGUE = Catalogue(
         "predicted number": "vorhergesagte Zahl",
         "distance and number": "Abstand und vorhergesagte Zahl",
         "to": "zu {value}",
+        "menu": "was die Hebel bewirken",
+        "no way": "kein Weg",
     },
     recourse={
-        "another way": "Ein anderer Weg: wenn {changes}. {proof}",
-        "way proven": "Nichts Kleineres verschont ein Merkmal jedes Weges davor; das ist bewiesen ({distance}).",
-        "way bounded": "Die kleinste solche Änderung ist höchstens {gap} kleiner; das ist bewiesen ({distance}).",
-        "way unproven": "Vielleicht gibt es eine kleinere ({distance}).",
-        "no other way": "Einen anderen Weg gibt es nicht; das ist bewiesen.",
+        "another way": "Es würde auch genügen, wenn {changes}.",
+        "way proven": "Weg {number}: Von den Änderungen, die etwas von jedem Weg davor lassen, wie es ist, ist jede "
+        "kleinere "
+        "ausgeschlossen worden ({distance}).",
+        "way bounded": "Weg {number}: Von den Änderungen, die etwas von jedem Weg davor lassen, wie es ist, ist jede "
+        "ausgeschlossen "
+        "worden, die um mehr als {gap} kleiner ist ({distance}).",
+        "way unproven": "Weg {number}: Kleinere sind nicht ausgeschlossen worden ({distance}).",
+        "no other way": "Einen anderen Weg gibt es nicht.",
         "without one": "Möglich wäre es ohne die Bedingung {constraints}.",
         "without several": "Möglich wäre es ohne die Bedingungen {constraints}.",
         "then": "{told} Dann würde genügen, wenn {changes}.",
-        "fewer proven": "Auf weniger Bedingungen zu verzichten, genügt nicht; das ist bewiesen.",
-        "fewer unproven": "Vielleicht genügt es, auf weniger Bedingungen zu verzichten.",
+        "fewer proven": "Auf weniger Bedingungen zu verzichten, würde nicht genügen; das ist bewiesen.",
+        "fewer unproven": "Vielleicht würde es genügen, auf weniger Bedingungen zu verzichten.",
         "bounds proven": "Auch ohne jede Bedingung führt keine Änderung innerhalb der Grenzen zur gewünschten Antwort; "
         "das ist bewiesen.",
         "bounds unproven": "Auch ohne jede Bedingung wurde keine Änderung innerhalb der Grenzen gefunden.",
@@ -165,6 +182,35 @@ CATALOGUE = Catalogue(
         "exactly": "{feature} bei {value}",
         "anything": "{feature} bei jedem Wert",
         "one of": "{feature} als eines von {values}",
-        "rounded": "Das sind runde Zahlen; sie machen die Änderung um {share} größer.",
+        "known rounded": "Runde Zahlen machen die Änderung um höchstens {share} größer als die, für die sie stehen.",
+        "known last": "Auch jede Änderung, die etwas von jedem dieser Wege lässt, wie es ist, ist ausgeschlossen "
+        "worden.",
+        "known INFEASIBLE": "Jede Änderung im Rahmen des Erlaubten ist am Modell selbst ausgeschlossen worden.",
+        "known NOT_FOUND": "Eine Suche, die nichts findet, schließt nichts aus: Vielleicht gibt es eine Änderung.",
+        "rounded": "Das sind runde Zahlen.",
+        "menu answer": "Allein mit {levers} würde es genügen, wenn {changes}. {proof}",
+        "menu proven": "Weniger würde nicht genügen.",
+        "menu unproven": "Vielleicht würde auch weniger genügen.",
+        "menu none": "Allein mit {levers} ist es nicht zu erreichen.",
+        "menu not found": "Allein mit {levers} wurde kein Weg gefunden.",
+        "menu nothing more": "{levers} zusammen bringen nichts Kleineres als {fewer} allein.",
+        "menu already": "Nichts muss sich ändern.",
+    },
+    letters={
+        "blank": "[{field}: bitte ergänzen]",
+        "data": "  - {feature}: {value}",
+        "reason": "  - {feature}: {value}; üblich bei der anderen Antwort: {typical}",
+        "reasons": "Jede dieser Angaben hätte, allein auf den üblichen Wert gesetzt, die Bewertung "
+        "verbessert, und keine andere stärker.",
+        "no reason": "Keine einzelne Angabe hätte, auf den bei der anderen Antwort üblichen Wert gesetzt, die "
+        "Bewertung verbessert.",
+        "procedure": "Die Antwort stammt von einem Rechenmodell aus {trees} Entscheidungsbäumen. Jeder Baum stellt "
+        "nacheinander einige Fragen zu Ihren Angaben und endet bei einer Zahl; die Zahlen aller Bäume zusammen "
+        "entscheiden. Andere Angaben als die in diesem Schreiben genannten hat das Modell nicht verwendet.",
+        "procedure one": "Die Antwort stammt von einem Entscheidungsbaum: einigen Fragen zu Ihren Angaben, die "
+        "nacheinander gestellt werden. Andere Angaben als die in diesem Schreiben genannten hat das Modell nicht "
+        "verwendet.",
+        "may change": "Dieses Schreiben beschreibt das Modell, wie es heute ist. Das Modell kann sich ändern und mit "
+        "ihm, was genügen würde; die hier genannten Änderungen sind keine Zusage.",
     },
 )

@@ -11,6 +11,9 @@ CATALOGUE = Catalogue(
     group=",",
     comma=", ",
     final=" and ",
+    next_if=", ",
+    last_if=" and ",
+    also="{first}, and if in addition {rest}",
     quoted="'{text}'",
     percent="{number}%",
     is_one=lambda value: value == 1,
@@ -26,15 +29,21 @@ CATALOGUE = Catalogue(
     said_would="{subject} would be {after} if {changes}.",
     said_obeys="{subject} is {before} already, but breaks a rule. It would obey them all if {changes}.",
     change="{feature} were {after} instead of {before}",
+    change_worded="{feature} were {after} instead of {before}",
     change_way="{feature} were {way} ({after} instead of {before})",
     change_category="{feature} were {after} instead of {before}",
     fewer="there were {number} fewer {things}",
     more="there were {number} more {things}",
     said_fewer="you had {number} fewer {things}",
     said_more="you had {number} more {things}",
-    proven="No smaller change does that, which is proven ({distance}).",
-    bounded="The smallest change is at most {gap} smaller, which is proven ({distance}).",
-    unproven="A smaller change may exist ({distance}).",
+    smallest="No smaller change would be enough.",
+    slightly_smaller="A slightly smaller change may be enough, too.",
+    maybe_smaller="A smaller change may be enough, too.",
+    proven="Every smaller change was ruled out, with the model itself ({distance}).",
+    bounded="Every change that is more than {gap} smaller was ruled out, with the model itself; those in between were "
+    "not "
+    "all looked at ({distance}).",
+    unproven="The search found this change, and did not rule out smaller ones ({distance}).",
     distance="{name} distance {value}",
     greeting="Dear Sir or Madam,",
     greeting_name="Dear {recipient},",
@@ -45,10 +54,6 @@ CATALOGUE = Catalogue(
     line="{feature}: {after} instead of {before} ({change})",
     line_plain="{feature}: {after} instead of {before}",
     stays="Everything that is not named here can stay as it is.",
-    letter_proven="No smaller change would do. This was proven with the model that gives the answers.",
-    letter_bounded="A smaller change that would do is at most {gap} smaller. This was proven with the model that gives "
-    "the answers.",
-    letter_unproven="There may be a smaller change that would do.",
     nothing="Nothing has to change.",
     closing="Yours faithfully,",
     reasons={status.name: status.value for status in Status}
@@ -60,6 +65,11 @@ CATALOGUE = Catalogue(
         "no allowed value": "the constraints and bounds together allow no value of {columns}",
         "unreadable": "the model cannot read {cells}",
         "foreign": "{text}",
+    },
+    no_way={
+        "INFEASIBLE": "no change that is allowed leads to the wanted answer",
+        "NOT_FOUND": "no change that leads to the wanted answer was found, but there may be one",
+        "NOT_FOUND undecided": "no change that leads to the wanted answer was found, but there may be one",
     },
     statuses={
         "OPTIMAL": "smallest, proven",
@@ -121,7 +131,7 @@ CATALOGUE = Catalogue(
         "picture": "Bars: each feature's share of the change; right is more, left is less.",
         "no changes": "no change",
         "needs script": "The rows are listed by a script in this file, which your browser does not run.",
-        "proof": "Proof",
+        "proof": "How do we know?",
         "lower bound": "proven lower bound",
         "unknown": "unknown",
         "wanted": "as wanted",
@@ -129,18 +139,24 @@ CATALOGUE = Catalogue(
         "predicted number": "predicted number",
         "distance and number": "Distance and predicted number",
         "to": "to {value}",
+        "menu": "what levers can do",
+        "no way": "no way",
     },
     recourse={
-        "another way": "Another way: if {changes}. {proof}",
-        "way proven": "Nothing smaller spares a feature of each way before, which is proven ({distance}).",
-        "way bounded": "The smallest such change is at most {gap} smaller, which is proven ({distance}).",
-        "way unproven": "A smaller one may exist ({distance}).",
-        "no other way": "There is no other way, which is proven.",
+        "another way": "It would also be enough if {changes}.",
+        "way proven": "Way {number}: of the changes that leave something of each way before as it is, every smaller "
+        "one was ruled out "
+        "({distance}).",
+        "way bounded": "Way {number}: of the changes that leave something of each way before as it is, every one that "
+        "is more than {gap} "
+        "smaller was ruled out ({distance}).",
+        "way unproven": "Way {number}: smaller ones were not ruled out ({distance}).",
+        "no other way": "There is no other way.",
         "without one": "It would be possible without the constraint {constraints}.",
         "without several": "It would be possible without the constraints {constraints}.",
         "then": "{told} Then it would be enough if {changes}.",
-        "fewer proven": "Fewer constraints less would not do, which is proven.",
-        "fewer unproven": "Perhaps fewer constraints less would do.",
+        "fewer proven": "Giving up fewer constraints would not be enough, which is proven.",
+        "fewer unproven": "Giving up fewer constraints may be enough, too.",
         "bounds proven": "Even without any constraint, no change within the bounds gets the wanted answer, which is "
         "proven.",
         "bounds unproven": "Even without any constraint, no change within the bounds was found.",
@@ -159,6 +175,32 @@ CATALOGUE = Catalogue(
         "exactly": "{feature} at {value}",
         "anything": "{feature} at any value",
         "one of": "{feature} as one of {values}",
-        "rounded": "These are round numbers, which makes the change {share} larger.",
+        "known rounded": "Round numbers make the change at most {share} larger than the one they stand for.",
+        "known last": "Every change that leaves something of each of these ways as it is was ruled out, too.",
+        "known INFEASIBLE": "Every change within what is allowed was ruled out, with the model itself.",
+        "known NOT_FOUND": "A search that finds nothing rules nothing out: there may be a change.",
+        "rounded": "These are round numbers.",
+        "menu answer": "With {levers} alone, it would be enough if {changes}. {proof}",
+        "menu proven": "Nothing smaller would be enough.",
+        "menu unproven": "Something smaller may be enough, too.",
+        "menu none": "With {levers} alone, it cannot be done.",
+        "menu not found": "With {levers} alone, no way was found.",
+        "menu nothing more": "{levers} together give nothing smaller than {fewer} alone.",
+        "menu already": "Nothing has to change.",
+    },
+    letters={
+        "blank": "[{field}: to be filled in]",
+        "data": "  - {feature}: {value}",
+        "reason": "  - {feature}: {value}; usual with the other answer: {typical}",
+        "reasons": "Each of these, alone at its usual value, would have raised the score, and no other detail "
+        "would have raised it more.",
+        "no reason": "No single detail, put where it usually is with the other answer, would have raised the score.",
+        "procedure": "The answer was given by a computer model of {trees} decision trees. Each tree asks a few "
+        "questions about your details, one after the other, and ends with a number; the numbers of all trees "
+        "together decide. The model used no other details than those named in this letter.",
+        "procedure one": "The answer was given by a decision tree: a few questions about your details, asked one "
+        "after the other. The model used no other details than those named in this letter.",
+        "may change": "This letter describes the model as it is today. The model may change, and with it what would "
+        "be enough; the changes named here are no promise.",
     },
 )

@@ -6,8 +6,11 @@ CATALOGUE = Catalogue(
     code="fr",
     decimal=",",
     group="\u202f",  # a narrow space that does not break
-    comma=", si ",
-    final=" et si ",
+    comma=", ",
+    final=" et ",
+    next_if=", si ",
+    last_if=" et si ",
+    also="{first}, et si en outre {rest}",
     quoted="«\u00a0{text}\u00a0»",
     percent="{number}\u00a0%",
     is_one=lambda value: abs(value) < 2,
@@ -24,29 +27,31 @@ CATALOGUE = Catalogue(
     said_would="{subject} serait {after} si {changes}.",
     said_obeys="{subject} est déjà {before}, mais une règle n'est pas respectée. Toutes le seraient si {changes}.",
     change="{feature} était de {after} au lieu de {before}",
+    change_worded="{feature} était de {after} au lieu de {before}",
     change_way="{feature} était {way} ({after} au lieu de {before})",
     change_category="{feature} était {after} au lieu de {before}",
-    fewer="il y avait {number} {things} de moins",
-    more="il y avait {number} {things} de plus",
+    fewer="l'on comptait {number} {things} de moins",
+    more="l'on comptait {number} {things} de plus",
     said_fewer="vous aviez {number} {things} de moins",
     said_more="vous aviez {number} {things} de plus",
-    proven="Aucun changement plus petit ne suffit, c'est prouvé ({distance}).",
-    bounded="Le plus petit changement est au plus {gap} plus petit, c'est prouvé ({distance}).",
-    unproven="Un changement plus petit existe peut-être ({distance}).",
+    smallest="Un changement plus petit ne suffirait pas.",
+    slightly_smaller="Un changement un peu plus petit suffirait peut-être aussi.",
+    maybe_smaller="Un changement plus petit suffirait peut-être aussi.",
+    proven="Tout changement plus petit a été exclu, avec le modèle lui-même ({distance}).",
+    bounded="Tout changement plus petit de plus de {gap} a été exclu, avec le modèle lui-même ; entre les deux, tous "
+    "n'ont "
+    "pas été examinés ({distance}).",
+    unproven="La recherche a trouvé ce changement, sans exclure les plus petits ({distance}).",
     distance="distance {value}, {name}",
     greeting="Madame, Monsieur,",
     greeting_name="Bonjour {recipient},",
     decided="{subject} a été {before}.",
-    decided_plain="La réponse dans votre cas est {before}.",
+    decided_plain="Dans votre cas, la réponse est {before}.",
     would_plain="Elle serait {after} si {changes}.",
     in_detail="En détail :",
     line="{feature} : {after} au lieu de {before} ({change})",
     line_plain="{feature} : {after} au lieu de {before}",
     stays="Tout ce qui n'est pas nommé ici peut rester tel quel.",
-    letter_proven="Aucun changement plus petit ne suffirait. Cela a été prouvé avec le modèle qui donne les réponses.",
-    letter_bounded="Un changement plus petit qui suffirait est au plus {gap} plus petit. Cela a été prouvé avec le "
-    "modèle qui donne les réponses.",
-    letter_unproven="Un changement plus petit suffirait peut-être.",
     nothing="Rien ne doit changer.",
     closing="Veuillez agréer nos salutations distinguées.",
     reasons={
@@ -67,6 +72,11 @@ CATALOGUE = Catalogue(
         "no allowed value": "les contraintes et les bornes ne permettent ensemble aucune valeur de {columns}",
         "unreadable": "le modèle ne peut pas lire {cells}",
         "foreign": "{text}",
+    },
+    no_way={
+        "INFEASIBLE": "aucun changement permis ne donne la réponse voulue",
+        "NOT_FOUND": "aucun changement donnant la réponse voulue n'a été trouvé ; il en existe peut-être un",
+        "NOT_FOUND undecided": "aucun changement donnant la réponse voulue n'a été trouvé ; il en existe peut-être un",
     },
     statuses={
         "OPTIMAL": "le plus petit, prouvé",
@@ -128,7 +138,7 @@ CATALOGUE = Catalogue(
         "picture": "Barres : part de chaque variable dans le changement ; à droite plus, à gauche moins.",
         "no changes": "aucun changement",
         "needs script": "Les lignes sont affichées par un script de ce fichier, que votre navigateur n'exécute pas.",
-        "proof": "Preuve",
+        "proof": "Comment le savons-nous ?",
         "lower bound": "borne inférieure prouvée",
         "unknown": "non renseigné",
         "wanted": "comme voulu",
@@ -136,26 +146,30 @@ CATALOGUE = Catalogue(
         "predicted number": "nombre prédit",
         "distance and number": "Distance et nombre prédit",
         "to": "vers {value}",
+        "menu": "ce que peuvent les leviers",
+        "no way": "aucun moyen",
     },
     recourse={
-        "another way": "Autre possibilité : si {changes}. {proof}",
-        "way proven": "Rien de plus petit n'épargne une variable de chaque possibilité précédente, c'est prouvé "
-        "({distance}).",
-        "way bounded": "Le plus petit changement de cette sorte est au plus {gap} plus petit, c'est prouvé "
-        "({distance}).",
-        "way unproven": "Il en existe peut-être un plus petit ({distance}).",
-        "no other way": "Il n'y a pas d'autre possibilité, c'est prouvé.",
+        "another way": "Le résultat serait le même si {changes}.",
+        "way proven": "Possibilité {number} : parmi les changements qui laissent inchangé un élément de chaque "
+        "possibilité "
+        "précédente, tous les plus petits ont été exclus ({distance}).",
+        "way bounded": "Possibilité {number} : parmi les changements qui laissent inchangé un élément de chaque "
+        "possibilité "
+        "précédente, tous ceux qui sont plus petits de plus de {gap} ont été exclus ({distance}).",
+        "way unproven": "Possibilité {number} : de plus petits n'ont pas été exclus ({distance}).",
+        "no other way": "Il n'y a pas d'autre possibilité.",
         "without one": "Ce serait possible sans la contrainte {constraints}.",
         "without several": "Ce serait possible sans les contraintes {constraints}.",
-        "then": "{told} Il suffirait alors que ceci soit vrai : {changes}.",
-        "fewer proven": "Renoncer à moins de contraintes ne suffit pas, c'est prouvé.",
-        "fewer unproven": "Renoncer à moins de contraintes suffit peut-être.",
+        "then": "{told} La réponse voulue serait alors obtenue si {changes}.",
+        "fewer proven": "Renoncer à moins de contraintes ne suffirait pas, c'est prouvé.",
+        "fewer unproven": "Renoncer à moins de contraintes suffirait peut-être.",
         "bounds proven": "Même sans aucune contrainte, aucun changement dans les bornes ne donne la réponse voulue, "
         "c'est prouvé.",
         "bounds unproven": "Même sans aucune contrainte, aucun changement dans les bornes n'a été trouvé.",
         "nothing in the way": "Aucune contrainte ne fait obstacle.",
-        "price": "Sans {constraint}, le changement serait {share} plus petit.",
-        "price at least": "Sans {constraint}, le changement serait au moins {share} plus petit.",
+        "price": "Sans {constraint}, le changement serait plus petit de {share}.",
+        "price at least": "Sans {constraint}, le changement serait plus petit d'au moins {share}.",
         "price nothing": "{constraint} ne coûte rien.",
         "price unknown": "Ce que coûte {constraint} n'a pas été trouvé dans le temps donné.",
         "price possible": "Sans {constraint}, un changement donnerait la réponse voulue.",
@@ -168,6 +182,35 @@ CATALOGUE = Catalogue(
         "exactly": "{feature} à {value}",
         "anything": "{feature} à n'importe quelle valeur",
         "one of": "{feature} parmi {values}",
-        "rounded": "Ce sont des nombres ronds, ce qui rend le changement {share} plus grand.",
+        "known rounded": "Les nombres ronds rendent le changement au plus {share} plus grand que celui qu'ils "
+        "expriment.",
+        "known last": "Tout changement qui laisse inchangé un élément de chacune de ces possibilités a été exclu "
+        "aussi.",
+        "known INFEASIBLE": "Tout changement permis a été exclu, avec le modèle lui-même.",
+        "known NOT_FOUND": "Une recherche sans résultat n'exclut rien : un changement existe peut-être.",
+        "rounded": "Ce sont des nombres ronds.",
+        "menu answer": "Avec {levers} seulement, la réponse voulue serait obtenue si {changes}. {proof}",
+        "menu proven": "Moins ne suffirait pas.",
+        "menu unproven": "Moins suffirait peut-être aussi.",
+        "menu none": "Avec {levers} seulement, c'est impossible.",
+        "menu not found": "Avec {levers} seulement, aucun moyen n'a été trouvé.",
+        "menu nothing more": "{levers} ensemble ne donnent rien de plus petit que {fewer} seulement.",
+        "menu already": "Rien ne doit changer.",
+    },
+    letters={
+        "blank": "[{field} : à compléter]",
+        "data": "  - {feature} : {value}",
+        "reason": "  - {feature} : {value} ; habituel avec l'autre réponse : {typical}",
+        "reasons": "Chacune de ces données, seule à sa valeur habituelle, aurait amélioré la note, et aucune "
+        "autre ne l'aurait fait davantage.",
+        "no reason": "Aucune donnée, prise seule et ramenée à sa valeur habituelle avec l'autre réponse, n'aurait "
+        "amélioré la note.",
+        "procedure": "La réponse vient d'un modèle informatique de {trees} arbres de décision. Chaque arbre pose "
+        "tour à tour quelques questions sur vos données et aboutit à un nombre ; les nombres de tous les arbres "
+        "décident ensemble. Le modèle n'a utilisé aucune autre donnée que celles nommées dans cette lettre.",
+        "procedure one": "La réponse vient d'un arbre de décision : quelques questions sur vos données, posées l'une "
+        "après l'autre. Le modèle n'a utilisé aucune autre donnée que celles nommées dans cette lettre.",
+        "may change": "Cette lettre décrit le modèle tel qu'il est aujourd'hui. Le modèle peut changer, et avec lui "
+        "ce qui suffirait ; les changements nommés ici ne sont pas une promesse.",
     },
 )

@@ -1,0 +1,46 @@
+// What a row's search may spend, and has spent.
+//
+// Work is counted in steps: about a nanosecond each on a machine of 2026, but counted, not
+// measured, so that the same question ends at the same place on every machine. Only a limit in
+// seconds looks at the clock.
+#pragma once
+
+#include <chrono>
+
+#include "treefocus/exact.hpp"
+#include "treefocus/parallel.hpp"
+
+namespace treefocus {
+
+class Work {
+public:
+    Work(const Limits& limits, const Control& control, std::int64_t boxes_, std::int64_t steps_)
+        : boxes(boxes_), steps(steps_), limits_(limits), control_(control), began_(Clock::now()) {}
+
+    std::int64_t boxes = 0;
+    std::int64_t steps = 0;
+    bool is_out = false;  // a limit was met
+
+    // Looks whether a limit is met: the clock, and whether somebody asks to stop, once in so many
+    // boxes, for a box takes a microsecond or two.
+    bool is_up() {
+        constexpr std::int64_t kBoxesPerLook = 64;
+        if (is_out) return true;
+        if (limits_.nodes > 0 && boxes >= limits_.nodes) return is_out = true;
+        if (limits_.steps > 0 && steps >= limits_.steps) return is_out = true;
+        return boxes % kBoxesPerLook == 0 && is_late() && (is_out = true);
+    }
+    bool is_late() const {
+        return control_.stop ||
+               (limits_.seconds < kInfinity &&
+                std::chrono::duration<double>(Clock::now() - began_).count() > limits_.seconds);
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    const Limits& limits_;
+    const Control& control_;
+    Clock::time_point began_;
+};
+
+}  // namespace treefocus

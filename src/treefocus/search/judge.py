@@ -1,0 +1,80 @@
+"""The source model itself, where it is at hand: it judges every answer before anybody sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treefocus import kernels
+from treefocus.model.forest import Bools, Floats, Forest, Ints
+from treefocus.model.source import Answer
+from treefocus.problem.problem import Problem
+from treefocus.problem.targets import Interval, Probability, Score
+from treefocus.search.base import Outcome, Status
+from treefocus.search.confirmed import Confirm, sure
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A forest, and what its source model says of rows; None where the model is not at hand."""
+
+    forest: Forest
+    predict: Answer | None
+    scores: Answer | None
+    probabilities: Answer | None
+
+    def confirming(self, target: Any) -> Confirm:
+        """What confirms answers: the source model's own number where it is at hand, else what is sure without it."""
+        own = self._own_answer(target)
+        if own is None and (self.predict is None or isinstance(target, Probability | Interval)):
+            return sure
+        if own is None:
+            return lambda problem, points: problem.batch.is_answer(self._decided(problem, points), points)
+        return lambda problem, points: problem.obeys(points) & own(points)
+
+    def overrule(self, target: Any, problem: Problem, outcome: Outcome) -> list[int]:
+        """Take back what the source model itself does not confirm, where it is at hand; the rows."""
+        answered = np.flatnonzero(outcome.has_answer) if self.predict is not None else np.arange(0)
+        if not answered.size:
+            return []
+        own, points = self._own_answer(target), outcome.points[answered]
+        if own is not None:
+            is_answer = own(points)
+        else:
+            is_answer = problem.batch.subset(answered).is_flipped(self._decided(problem, points))
+        wrong = answered[~is_answer]
+        outcome.points[wrong], outcome.distance[wrong], outcome.lower_bound[wrong] = np.nan, np.nan, 0.0
+        outcome.status[wrong] = Status.NOT_FOUND
+        return wrong.tolist()  # type: ignore[no-any-return]
+
+    def _own_answer(self, target: Any) -> Callable[[Floats], Bools] | None:
+        """Whether the source model's own numbers are what is asked for; None for classes, and without the model."""
+        if isinstance(target, tuple) and self.forest.decision == "value":
+            target = Interval(*target)
+        if isinstance(target, Probability):
+            own, least = self.probabilities, float(target.at_least)
+            label = target.label.item() if isinstance(target.label, np.generic) else target.label
+            column = self.forest.classes.tolist().index(label)
+            return None if own is None else lambda points: own(points)[:, column].astype(np.float64) >= least
+        if isinstance(target, Interval):
+            asked = self.scores if isinstance(target, Score) else self.predict
+            return None if asked is None else lambda points: _lies_in(target, asked(points))
+        return None
+
+    def _decided(self, problem: Problem, points: Floats) -> Ints:
+        """(n_rows,) the class by the source model's own answers."""
+        is_of_classes = problem.forest.decision == self.forest.decision and problem.forest.cut == self.forest.cut
+        if self.predict is None or not is_of_classes:
+            return kernels.predict(problem.forest, points)
+        said = self.predict(points)
+        position = {label: index for index, label in enumerate(self.forest.classes.tolist())}
+        return np.array([position[label] for label in said.tolist()], np.int32)
+
+
+def _lies_in(interval: Interval, values: Any) -> Bools:
+    """(n_rows,) whether each of the model's own numbers lies in the interval."""
+    own = np.asarray(values, np.float64).reshape(len(values), -1)[:, 0]
+    return np.asarray((own >= interval.low) & (own <= interval.high))

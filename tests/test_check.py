@@ -1,0 +1,446 @@
+"""The checker accepts what is proven, and nothing that is false, whatever is written in the proof."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
+
+import treefocus.check
+from treefocus import (
+    AtMost,
+    Condition,
+    Explainer,
+    Fixed,
+    Forest,
+    Implies,
+    Increasing,
+    Interval,
+    Linear,
+    MayBeMissing,
+    Probability,
+    Score,
+    Status,
+    Together,
+)
+from treefocus.check import ACCEPTED, CELL, FAR, MISUSE, REJECTED, RULE, SCORE, UNPROVEN, judge
+from treefocus.cli import app
+from treefocus.problem.distances import Chebyshev, Euclidean, FewestFeatures, Manhattan
+from truth.claims import answered
+from truth.problems import drawn
+
+ROWS, LABELS = load_breast_cancer(return_X_y=True)
+ROWS = ROWS[:, :8]
+DISTANCES = {
+    "manhattan": "manhattan",
+    "euclidean": "euclidean",
+    "chebyshev": "chebyshev",
+    "l0": "l0",
+    "weighted": Euclidean(weights=np.linspace(1, 2, 8)),
+    "manhattan + l0": Manhattan() + 0.2 * FewestFeatures(),
+    "sum": 0.5 * Manhattan() + Euclidean() + 0.3 * Chebyshev() + 0.1 * FewestFeatures(),
+}
+MODELS = {
+    "forest": lambda: RandomForestClassifier(12, max_depth=4, random_state=0),
+    "boosting": lambda: GradientBoostingClassifier(n_estimators=15, random_state=0),
+    "histogram": lambda: HistGradientBoostingClassifier(max_iter=15, random_state=0),
+    "adaboost": lambda: AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0),
+}
+
+
+@cache
+def model(name="forest"):
+    return MODELS[name]().fit(ROWS, LABELS)
+
+
+def through_json(record):
+    return json.loads(json.dumps(record, allow_nan=False))
+
+
+def certified(explainer, rows, target=None, **options):
+    """The certificate of every row with its proof, and the model file."""
+    found = explainer.explain(rows, target, **options)
+    return [through_json(one.certificate(proof=True)) for one in found], json.loads(
+        json.dumps(explainer.forest.to_record())
+    )
+
+
+def accepted(explainer, rows, target=None, at_least=1):
+    certificates, file = certified(explainer, rows, target)
+    n_proven = 0
+    for record in certificates:
+        code, sentences = judge(record, file)
+        assert code in (ACCEPTED, UNPROVEN), sentences
+        n_proven += code == ACCEPTED and "proof" in record
+    assert n_proven >= at_least
+    return certificates, file
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+def test_what_is_proven_is_accepted_under_every_sum_over_columns(name):
+    accepted(Explainer(model(), ROWS, distance=DISTANCES[name]), ROWS[:6], at_least=6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("distance", ["manhattan", "euclidean"])
+def test_what_is_proven_is_accepted_for_every_model(name, distance):
+    accepted(Explainer(model(name), ROWS, distance=distance), ROWS[:6], at_least=6)
+
+
+RULES = {
+    "at most": [AtMost(2)],
+    "together": [Together(0, 1, 2)],
+    "implies": [Implies(Condition(0, high=14.0), Condition(1, low=18.0))],
+    "directions": [Fixed(0, 1), Increasing(2)],
+    "nothing may change": [Fixed(*range(8))],
+    "several": [AtMost(3), Together(0, 2), Fixed(5)],
+    "a sum": [Linear({0: 1.0, 1: -1.0}, at_most=-2.0)],
+    "two sums": [Linear({0: 1.0, 1: -1.0}, at_most=-2.0), Linear({2: -1.0, 3: -0.1}, at_most=-150.0)],
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("distance", ["manhattan", "euclidean", "chebyshev"])
+def test_what_is_proven_is_accepted_under_rules(name, distance):
+    explainer = Explainer(model(), ROWS, distance=distance, constraints=RULES[name])
+    is_decided = "sum" not in name or distance != "chebyshev"  # of any numbers, under a maximum: docs/exact.md
+    accepted(explainer, ROWS[15:21], at_least=4 if is_decided else 0)
+
+
+def test_several_classes():
+    rows, labels = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(10, max_depth=3, random_state=0).fit(rows, labels)
+    for target in (None, 2):
+        accepted(Explainer(forest, rows, distance="manhattan"), rows[:100:20], target, at_least=5)
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting", "histogram"])
+@pytest.mark.parametrize("label", [0, 1])
+def test_probabilities(name, label):
+    explainer = Explainer(model(name), ROWS, distance="euclidean")
+    others = ROWS[model(name).predict(ROWS) != label][:4]
+    accepted(explainer, others, Probability(label, 0.7), at_least=3)
+
+
+def test_probabilities_of_several_classes():
+    rows, labels = load_iris(return_X_y=True)
+    for made in (
+        GradientBoostingClassifier(n_estimators=6, random_state=0),
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6, random_state=0),
+    ):
+        explainer = Explainer(made.fit(rows, labels), rows, distance="manhattan")
+        accepted(explainer, rows[:50:10], Probability(2, 0.5), at_least=4)
+
+
+def test_intervals_and_scores():
+    rows, value = ROWS[:, 1:], ROWS[:, 0]
+    middle = float(np.median(value))
+    forest = RandomForestRegressor(8, max_depth=4, random_state=0).fit(rows, value)
+    low = rows[value < middle - 2][:4]
+    accepted(Explainer(forest, rows, distance="manhattan"), low, Interval(middle, middle + 3), at_least=4)
+    counts = HistGradientBoostingRegressor(loss="poisson", max_iter=10, random_state=0).fit(rows, value)
+    accepted(Explainer(counts, rows, distance="manhattan"), low, Interval(middle, middle + 3), at_least=4)
+    scores = Explainer(model("boosting"), ROWS, distance="manhattan")
+    accepted(scores, ROWS[:4], Score(low=0.5), at_least=3)
+
+
+def mixed():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "home": pd.Categorical(rng.choice(["rent", "own", "free"], 300)),
+        "age": rng.integers(18, 80, 300),
+        "income": rng.normal(30, 9, 300).round(1),
+    })  # fmt: skip
+    frame.loc[::7, "income"] = np.nan
+    wanted = (frame["income"].fillna(20) + 9 * (frame["home"] == "own") + frame["age"] / 8 > 38).astype(int)
+    return frame, HistGradientBoostingClassifier(max_iter=12, categorical_features="from_dtype").fit(frame, wanted)
+
+
+@pytest.mark.parametrize("constraints", [[], [MayBeMissing("income")], [AtMost(1)], [Together("home", "age")]])
+def test_categories_whole_numbers_and_missing_values(constraints):
+    frame, made = mixed()
+    accepted(Explainer(made, frame, distance="manhattan", constraints=constraints), frame.iloc[:15], at_least=10)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_no_proof_of_a_drawn_problem_is_rejected(first):
+    """Problems over all distances, constraints, columns, targets and libraries, as the truth campaign draws them."""
+    n_proven = 0
+    for seed in range(first, first + 20):
+        try:
+            explainer, found = answered(drawn(seed))
+        except treefocus.InvalidInput:
+            continue
+        file = json.loads(json.dumps(explainer.forest.to_record()))
+        for one in found:
+            if one.status is not Status.INVALID:
+                record = through_json(one.certificate(proof=True))
+                code, sentences = judge(record, file)
+                assert code != REJECTED, (seed, sentences)
+                n_proven += code == ACCEPTED and "proof" in record
+    assert n_proven >= 5
+
+
+# ------------------------------------------------------------------------------------------------------ what is false
+
+
+def leaves_of(boxes):
+    """Where the reasons stand in a proof's numbers."""
+    at, found = 0, []
+    while at < len(boxes):
+        token = boxes[at]
+        if token <= CELL:
+            found.append(at)
+            at += 2 if token == SCORE else 1
+        elif token == treefocus.check.CELLS:
+            at += 3 + boxes[at + 2]
+        else:
+            at += 2 if token == treefocus.check.STAY else 3
+    return found
+
+
+@cache
+def true_one():
+    """A certificate whose proof has several boxes."""
+    certificates, file = certified(Explainer(model(), ROWS, distance="manhattan"), ROWS[:12])
+    best = max(certificates, key=lambda record: len(record["proof"]["goals"][0]["boxes"]))
+    assert judge(best, file)[0] == ACCEPTED
+    assert len(leaves_of(best["proof"]["goals"][0]["boxes"])) >= 4
+    return best, file
+
+
+def changed(**fields):
+    record, file = true_one()
+    return copy.deepcopy(record) | fields, file
+
+
+def claiming(bound):
+    """The same proof under a claim about more points than it is about."""
+    record, file = changed(lower_bound=bound, status="NOT_FOUND", point=None, distance=None)
+    record["proof"]["below"] = bound
+    return record, file
+
+
+def test_a_bound_above_the_optimum_is_rejected():
+    record, _ = true_one()
+    for raised in (1 + 1e-6, 1.01, 2.0):
+        assert judge(*claiming(record["distance"] * raised))[0] == REJECTED
+    record, file = changed(lower_bound="inf", status="INFEASIBLE", point=None, distance=None)
+    assert judge(record, file)[0] == REJECTED
+    record["proof"]["below"] = "inf"
+    assert judge(record, file)[0] == REJECTED
+
+
+def test_a_proof_of_less_is_no_proof_of_more():
+    record, file = changed()
+    record["proof"]["below"] *= 0.9
+    assert judge(record, file)[0] == REJECTED
+
+
+def test_every_number_that_is_left_out_is_missed():
+    record, file = true_one()
+    boxes = record["proof"]["goals"][0]["boxes"]
+    for at in (0, *leaves_of(boxes)):
+        bad = copy.deepcopy(record)
+        del bad["proof"]["goals"][0]["boxes"][at]
+        assert judge(bad, file)[0] == REJECTED
+
+
+def test_every_wrong_reason_is_rejected():
+    record, file = true_one()
+
+    def verdict(at, reason):
+        bad = copy.deepcopy(record)
+        boxes = bad["proof"]["goals"][0]["boxes"]
+        assert boxes[at] == SCORE
+        boxes[at : at + 2] = reason
+        return judge(bad, file)[0]
+
+    # A box of which the checker finds nothing left is closed whatever is said of it.
+    full = [at for at in leaves_of(record["proof"]["goals"][0]["boxes"]) if verdict(at, [FAR]) == REJECTED]
+    assert len(full) >= 3
+    for at in full:
+        assert {verdict(at, reason) for reason in ([RULE], [SCORE, 1], [SCORE, -1])} == {REJECTED}
+    assert REJECTED in {verdict(at, [CELL]) for at in full}  # in one that is a single cell it is a reason, too
+
+
+def test_a_rule_that_is_not_asked_for_closes_nothing():
+    explainer = Explainer(model(), ROWS, distance="manhattan", constraints=[AtMost(1)])
+    certificates, file = certified(explainer, ROWS[:12])
+    with_rules = [one for one in certificates if one["status"] == "INFEASIBLE" and "proof" in one]
+    assert with_rules
+    for record in with_rules:
+        assert judge(record, file)[0] == ACCEPTED
+        record["rules"] = []
+        assert judge(record, file)[0] == REJECTED
+
+
+def test_other_prices_of_a_sum_prove_nothing():
+    explainer = Explainer(model(), ROWS, distance="manhattan", constraints=RULES["a sum"])
+    certificates, file = certified(explainer, ROWS[15:27])
+    with_sums = [one for one in certificates if any(goal["prices"] for goal in one["proof"]["goals"])]
+    assert with_sums
+    for record in with_sums:
+        assert judge(record, file)[0] == ACCEPTED
+        for by in (0.0, -1.0):
+            bad = copy.deepcopy(record)
+            for goal in bad["proof"]["goals"]:
+                goal["prices"] = [[by * price for price in prices] for prices in goal["prices"]]
+            assert judge(bad, file)[0] == REJECTED
+        bad = copy.deepcopy(record)
+        bad["rules"][0]["bound"] += 1e6
+        assert judge(bad, file)[0] == REJECTED
+
+
+def tied(extra=0.0):
+    """Two trees whose votes are a tie where both columns are high, and a tie goes to the first class."""
+    return {
+        "format": "treefocus-forest-1", "n_features": 2, "classes": ["no", "yes"], "decision": "argmax",
+        "feature": [0, -1, -1, 1, -1, -1], "threshold": [0.5, 0.0, 0.0, 0.5, 0.0, 0.0], "left": [1, -1, -1, 4, -1, -1],
+        "right": [2, -1, -1, 5, -1, -1], "default_left": [True] * 6, "tree_start": [0, 3, 6],
+        "leaf_value": [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0 + extra]], "base_score": [0.0, 0.0],
+    }  # fmt: skip
+
+
+def test_a_single_cell_is_computed_as_the_model_computes():
+    explainer = Explainer(Forest.from_record(tied()), np.array([[0.0, 0.0], [1.0, 1.0]]), distance="manhattan")
+    (record,), _ = certified(explainer, np.zeros((1, 2)))
+    assert record["status"] == "INFEASIBLE"
+    assert CELL in record["proof"]["goals"][0]["boxes"]
+    assert judge(record, tied())[0] == ACCEPTED
+    assert judge(record, tied(1e-12))[0] == REJECTED
+
+
+def nearest(forest_record, record):
+    """What the search says of a changed model or question: the distance of the closest answer, infinity if none."""
+    explainer = Explainer(Forest.from_record(forest_record), ROWS, distance="manhattan")
+    found = explainer.explain(np.array([record["row"]]), strategy="exact")[0]
+    return np.inf if found.distance is None else found.distance
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-1, 1))
+def test_of_another_model_only_what_is_true_is_accepted(leaf, by):
+    record, file = changed()
+    file = copy.deepcopy(file)
+    values = file["leaf_value"][leaf % len(file["leaf_value"])]
+    values[0], values[1] = values[0] + by, values[1] - by
+    if judge(record, file)[0] == ACCEPTED:
+        assert nearest(file, record) >= record["lower_bound"] * (1 - 1e-7)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, len(ROWS) - 1))
+def test_of_another_row_only_what_is_true_is_accepted(i):
+    record, file = changed(row=ROWS[i].tolist(), point=None, distance=None, status="NOT_FOUND")
+    if judge(record, file)[0] == ACCEPTED:
+        assert nearest(file, record) >= record["lower_bound"] * (1 - 1e-7)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_proof_of_what_is_false_is_accepted(data):
+    """The claim is false, and the proof is whatever comes out of changes to a true one."""
+    true, _ = true_one()
+    record, file = claiming(true["distance"] * data.draw(st.sampled_from([1.00001, 1.1, 3.0])))
+    boxes = record["proof"]["goals"][0]["boxes"]
+    for _ in range(data.draw(st.integers(0, 4))):
+        at = data.draw(st.integers(0, len(boxes) - 1))
+        kind = data.draw(st.sampled_from(["change", "drop", "add", "cut"]))
+        if kind == "change":
+            boxes[at] = data.draw(st.integers(-1, 12))
+        elif kind == "drop" and len(boxes) > 1:
+            del boxes[at]
+        elif kind == "add":
+            boxes.insert(at, data.draw(st.integers(0, 9)))
+        elif kind == "cut" and at:
+            del boxes[at:]
+    assert judge(record, file)[0] == REJECTED
+
+
+@pytest.mark.parametrize("field", ["row", "low", "high", "scale", "grain", "lists", "rules", "proof", "status"])
+def test_what_is_not_whole_is_rejected_and_no_error(field):
+    for junk in (None, [], {}, "x", [1.0], -1):
+        if (field, junk) not in (("rules", []), ("proof", None)):
+            assert judge(*changed(**{field: junk}))[0] in (REJECTED, UNPROVEN)
+            assert judge(*changed(**{field: junk}))[0] == REJECTED or field == "proof"
+    assert judge({}, {})[0] == REJECTED
+
+
+def test_a_certificate_without_a_proof_is_not_proven():
+    record, file = changed()
+    del record["proof"]
+    code, sentences = judge(record, file)
+    assert code == UNPROVEN
+    assert "holds no proof" in sentences[0]
+
+
+def test_a_point_that_is_no_answer_is_rejected():
+    record, file = true_one()
+    for bad in (record["row"], [0.0] * 8, [np.nan] * 8):
+        assert judge(copy.deepcopy(record) | {"point": bad}, file)[0] == REJECTED
+    assert judge(copy.deepcopy(record) | {"distance": record["distance"] * 1.001}, file)[0] == REJECTED
+
+
+# ------------------------------------------------------------------------------------------------------------- doors
+
+
+def test_it_runs_alone(tmp_path):
+    record, file = true_one()
+    certificate, forest = tmp_path / "certificate.json", tmp_path / "model.json"
+    certificate.write_text(json.dumps(record))
+    forest.write_text(json.dumps(file))
+
+    def run(*paths):
+        command = [sys.executable, "-I", "-S", treefocus.check.__file__, *map(str, paths)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    done = run(certificate, forest)
+    assert (done.returncode, done.stderr) == (ACCEPTED, "")
+    assert "No answer is closer than" in done.stdout
+    assert "This holds if the question" in done.stdout
+    assert run(certificate).returncode == MISUSE
+    assert run(certificate, tmp_path / "none.json").returncode == MISUSE
+    certificate.write_text(json.dumps(claiming(record["distance"] * 2)[0]))
+    assert run(certificate, forest).returncode == REJECTED
+
+
+def test_the_command_line_writes_and_checks(tmp_path):
+    frame = pd.DataFrame(ROWS, columns=[f"c{j}" for j in range(8)])
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    frame[:2].to_csv(tmp_path / "rows.csv", index=False)
+    explainer = Explainer(model(), ROWS)
+    explainer.forest.save(tmp_path / "model.json")
+    folder, runner = tmp_path / "proofs", CliRunner()
+    names = [str(tmp_path / name) for name in ("model.json", "rows.csv", "train.csv")]
+    command = ["explain", names[0], names[1], "--train", names[2], "--certificates", str(folder), "--proof"]
+    told = runner.invoke(app, command)
+    assert told.exit_code == 0, told.output
+    assert "2 certificates, 2 with a proof" in told.output
+    told = runner.invoke(app, ["check", str(folder / "row-1.json"), names[0]])
+    assert told.exit_code == 0
+    assert told.output.startswith("ACCEPTED.")
+    record = json.loads((folder / "row-2.json").read_text())
+    (folder / "row-2.json").write_text(json.dumps(record | {"lower_bound": record["distance"] * 0.5, "proof": None}))
+    assert runner.invoke(app, ["check", str(folder / "row-2.json"), names[0]]).exit_code == REJECTED
+    assert runner.invoke(app, ["check", str(folder / "none.json"), names[0]]).exit_code == MISUSE
+    assert runner.invoke(app, [*command[:-3], "--proof"]).exit_code == MISUSE

@@ -1,0 +1,61 @@
+"""Every program in the documents runs, one after the other on a page, and every page is on the site.
+
+A page whose programs go on from what the reader has by then says so here (`GIVEN`); a program that cannot run here has
+`<!-- not run: why -->` on the line before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+
+mpl.use("Agg")
+
+from matplotlib import pyplot
+
+from treefocus import Explainer, loans
+
+DOCS = Path(__file__).parents[1] / "docs"
+PROGRAM = re.compile(r"^(<!-- not run: [^\n]+ -->\n+)?```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+GIVEN = {"letters.md": ("found",)}  # names that a page takes as given
+ELSEWHERE = {"explanations.md"}  # pages whose programs another test runs
+PAGES = sorted(path.name for path in DOCS.glob("*.md") if PROGRAM.search(path.read_text(encoding="utf-8")))
+
+
+def given() -> dict[str, Any]:
+    """What a reader has after the first page."""
+    model, X_train, X_test, _, _ = loans.train()
+    explainer = Explainer(model, X_train, constraints=loans.CONSTRAINTS, schema=loans.SCHEMA)
+    declined = X_test[model.predict(X_test) == "declined"]
+    return {"explainer": explainer, "found": explainer.explain(declined[:2], target="approved"), "declined": declined}
+
+
+@pytest.fixture(autouse=True)
+def no_figures_stay() -> Iterator[None]:
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
+def test_the_programs_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {name: value for name, value in given().items() if name in GIVEN[page]} if page in GIVEN else {}
+    for number, found in enumerate(PROGRAM.finditer((DOCS / page).read_text(encoding="utf-8"))):
+        if found.group(1) is None:
+            exec(compile(found.group(2), f"{page}, program {number}", "exec"), names)
+
+
+def test_every_page_has_a_place_on_the_site() -> None:
+    named = set(re.findall(r"[\w/-]+\.(?:md|ipynb)", (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")))
+    written = {path.relative_to(DOCS).as_posix() for suffix in ("md", "ipynb") for path in DOCS.rglob(f"*.{suffix}")}
+    assert written <= named
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert not [path.name for path in DOCS.glob("*.md") if path.name != "index.md" and f"({path.name})" not in index]
