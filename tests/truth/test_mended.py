@@ -10,6 +10,7 @@ MENDED = {
     "an equation between 1e30 and whole numbers, where prices cancel": 106648,
     "a region of listed float32 values, whose ends no float32 can be": 154680,
     "an equation that a box obeys at one point only, where prices rise without an end": 49464,
+    "a change beyond what float32 holds, of which the model cannot be asked": 51968,
 }
 
 

@@ -10,11 +10,14 @@ import numpy as np
 
 from treefocus import kernels
 from treefocus.model.forest import Bools, Floats, Forest, Ints
+from treefocus.model.grid import readable
 from treefocus.model.source import Answer
 from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Score
 from treefocus.search.base import Outcome, Status
 from treefocus.search.confirmed import Confirm, sure
+
+Own = Callable[[Floats], Bools]  # (n_rows,) whether the source model's own numbers are what is asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,26 +34,29 @@ class Judge:
         own = self._own_answer(target)
         if own is None and (self.predict is None or isinstance(target, Probability | Interval)):
             return sure
-        if own is None:
-            return lambda problem, points: problem.batch.is_answer(self._decided(problem, points), points)
-        return lambda problem, points: problem.obeys(points) & own(points)
+        return lambda problem, points: problem.obeys(points) & self._says_so(own, problem, points)
 
     def overrule(self, target: Any, problem: Problem, outcome: Outcome) -> list[int]:
-        """Take back what the source model itself does not confirm, where it is at hand; the rows."""
-        answered = np.flatnonzero(outcome.has_answer) if self.predict is not None else np.arange(0)
-        if not answered.size:
-            return []
-        own, points = self._own_answer(target), outcome.points[answered]
-        if own is not None:
-            is_answer = own(points)
-        else:
-            is_answer = problem.batch.subset(answered).is_flipped(self._decided(problem, points))
-        wrong = answered[~is_answer]
+        """Take back what the model cannot read, and what it does not confirm itself where it is at hand; the rows."""
+        answered = np.flatnonzero(outcome.has_answer)
+        points = outcome.points[answered]
+        wrong = answered[~self._says_so(self._own_answer(target), problem.subset(answered), points)]
         outcome.points[wrong], outcome.distance[wrong], outcome.lower_bound[wrong] = np.nan, np.nan, 0.0
         outcome.status[wrong] = Status.NOT_FOUND
         return wrong.tolist()  # type: ignore[no-any-return]
 
-    def _own_answer(self, target: Any) -> Callable[[Floats], Bools] | None:
+    def _says_so(self, own: Own | None, problem: Problem, points: Floats) -> Bools:
+        """(n_rows,) which points the model reads, and says itself of them what is asked for where it is at hand."""
+        is_answer = np.asarray(readable(self.forest, points).all(axis=1))
+        read = np.flatnonzero(is_answer)
+        if self.predict is None or not read.size:
+            return is_answer
+        asked = points[read]
+        of_class = problem.batch.subset(read).is_flipped
+        is_answer[read] = of_class(self._decided(problem, asked)) if own is None else own(asked)
+        return is_answer
+
+    def _own_answer(self, target: Any) -> Own | None:
         """Whether the source model's own numbers are what is asked for; None for classes, and without the model."""
         if isinstance(target, tuple) and self.forest.decision == "value":
             target = Interval(*target)
