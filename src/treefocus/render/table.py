@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from rich.markup import escape
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from treefocus.render.phrases import DEFAULT, catalogue
 from treefocus.render.plain import plain
 from treefocus.render.text import bare_value, measured, words_of
 from treefocus.render.views import BatchView, ChangeView, RowView
 
+if TYPE_CHECKING:
+    from rich.table import Table  # slow to import, and only a terminal needs it
+
 MANY = 10  # rows in an overview
 
 
 def changes_table(explanation: RowView, language: str = DEFAULT) -> Table:
     """Before, after and change of every feature that moves, and its share of the whole change."""
+    from rich.markup import escape
+    from rich.table import Table
+
     words = catalogue(language).words
     table = Table(title=escape(title(explanation, language)))
     table.add_column(words["feature"])
@@ -31,6 +34,9 @@ def changes_table(explanation: RowView, language: str = DEFAULT) -> Table:
 
 def overview_table(found: BatchView, limit: int = MANY, language: str = DEFAULT) -> Table:
     """The first rows of a batch: what changes, how far, how sure."""
+    from rich.markup import escape
+    from rich.table import Table
+
     words = catalogue(language).words
     n_rows = min(limit, len(found))
     table = Table(title=words["x of y rows"].format(shown=n_rows, rows=len(found)))

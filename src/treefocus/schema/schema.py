@@ -20,7 +20,7 @@ from treefocus.model.grid import floor_to
 from treefocus.schema.feature import FIELDS, WORDS
 from treefocus.schema.feature import Feature as Feature
 from treefocus.schema.infer import guess
-from treefocus.schema.yaml import Located, read_yaml, write_yaml
+from treefocus.schema.located import Located
 
 ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED = 0, 1, 2, 3, 4  # grains: which values a column can hold
 FORMAT = "treefocus-schema-1"
@@ -100,10 +100,14 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a YAML file as `save` writes it; an error says in which line."""
+        from treefocus.schema.yaml import read_yaml  # slow to import, and only a file needs it
+
         return cls.from_record(read_yaml(path), str(path))
 
     def save(self, path: str | Path) -> None:
         """Write the schema as YAML, to be read and corrected by people."""
+        from treefocus.schema.yaml import write_yaml
+
         write_yaml(path, {"format": FORMAT} | self.to_record())
 
     def to_record(self) -> dict[str, Any]:
