@@ -442,3 +442,11 @@ def test_an_explainer_shows_itself() -> None:
         "Explainer(Forest(stump: 1 trees, 2 leaves, 2 features, 2 classes), "
         "distance='cosine', constraints=[Fixed('age')])"
     )
+
+
+def test_calling_it_is_explaining():
+    data = np.array([[20.0], [30.0], [50.0], [60.0]])
+    explainer = Explainer(DecisionTreeClassifier().fit(data, [0, 0, 1, 1]), data)
+    called = explainer(data[:2], 1, n_jobs=1)
+    np.testing.assert_array_equal(called.counterfactuals, explainer.explain(data[:2], 1).counterfactuals)
+    assert called.has_answer.all()

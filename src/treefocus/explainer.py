@@ -233,6 +233,10 @@ class Explainer:
         )
         return replace(first, others=tuple(others)).timed(now() - began)
 
+    def __call__(self, X: Any, target: Any = None, strategy: str | Strategy = "auto", **options: Any) -> Explanations:
+        """`explain`, for who is used to calling explainers."""
+        return self.explain(X, target, strategy, **options)
+
     def bands(self, X: Any, bands: Any, strategy: str | Strategy = "auto", **options: Any) -> Bands:
         """The smallest change of every row into each of several bands, such as the classes of a rating.
 

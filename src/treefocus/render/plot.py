@@ -118,7 +118,9 @@ def _total(explanation: RowView, value: float, phrases: Catalogue) -> str:
 
 
 def _rise(explanation: RowView, value: float, phrases: Catalogue) -> str:
-    return phrases.difference(value) if explanation.is_value else f"{phrases.difference(round(value, 1))} %"
+    if explanation.is_value:
+        return phrases.difference(value)
+    return phrases.percent.format(number=phrases.difference(round(value, 1)))
 
 
 def decision_map(explanation: RowView, drawn: MapView, ax: Any = None, language: str = DEFAULT) -> Any:
