@@ -21,8 +21,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from truth.campaign import Tally, excluded, run, seldom
@@ -112,7 +110,6 @@ def _started(seeds: list[int]) -> _Job:
 
 
 def _tell(seeds: list[int], telling: Connection) -> None:
-    threadpool_limits(1)
     for seed in seeds:
         telling.send(run([seed]))
 

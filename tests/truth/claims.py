@@ -31,6 +31,7 @@ from truth.problems import Problem
 RELATIVE = 1e-7
 NOISE, COUPLED_NOISE = 1e-12, 1e-9  # of distances that are sums over columns, and of the others
 TIME_LIMIT = 5.0
+FURTHER_LIMIT = 1.0  # of each search that a further question asks for; what is not decided by then is not claimed
 
 
 ORACLE = "oracle"
@@ -248,7 +249,7 @@ def _certificate(row: _Row, one: Explanation, explainer: Explainer) -> None:
     try:
         record = json.loads(json.dumps(one.certificate()))
         for reprove in (False, True):
-            said = verify(record, explainer.forest, reprove=reprove, time_limit=TIME_LIMIT)
+            said = verify(record, explainer.forest, reprove=reprove, time_limit=FURTHER_LIMIT)
             row.check("certificate", not said.failed, f"reprove={reprove}:\n{said.to_text()}")
             row.verdict.checked["proven again"] += said.holds
     except Exception as error:  # a certificate of one's own answer is readable
@@ -266,7 +267,7 @@ def _proof(row: _Row, one: Explanation, explainer: Explainer) -> None:
 def _why_not(row: _Row, one: Explanation) -> None:
     if row.nearest(row.question, only_whether=True) is not None:
         return  # falsely infeasible: told already
-    said = one.why_not(time_limit=TIME_LIMIT)
+    said = one.why_not(time_limit=FURTHER_LIMIT)
     every = single(row.question.constraints)
     bare = replace(
         row.question, constraints=tuple(c for c in row.question.constraints if type(c).__name__ == "MayBeMissing")
@@ -302,7 +303,7 @@ def _with(question: Question, constraints: list[Any]) -> Question:
 def _prices(row: _Row, one: Explanation) -> None:
     every = single(row.question.constraints)
     is_limited = row.problem.plausibility is not None
-    for price in one.price_of_constraints(time_limit=TIME_LIMIT):
+    for price in one.price_of_constraints(time_limit=FURTHER_LIMIT):
         best = row.nearest(_with(row.question, [c for c in every if c != price.constraint]))
         told = f"without {price.constraint}: {price.distance} is said (proven: {price.is_proven}), "
         told += "there is none" if best is None else f"{row.shown(best.point)} is {best.cost:.12g} away"
