@@ -34,6 +34,8 @@ def shortest_in_cell(problem: Problem, points: Floats) -> Floats:
     """(n_rows, n_features) the points, every changed value as short as its cell, its box and the constraints allow."""
     shown = _each_short(problem, points, _NEAREST)
     shortened = np.flatnonzero(((shown != points) & ~np.isnan(points)).any(axis=1))
+    if not shortened.size:
+        return shown
     broken = shortened[~_is_answer(problem.subset(shortened), points[shortened], shown[shortened])]
     if broken.size:
         shown[broken] = _one_by_one(problem.subset(broken), points[broken])

@@ -49,7 +49,8 @@ def _is_there(problem: Problem, confirm: Confirm) -> Bools:
     """(n_rows,) whether each row is an answer as it is."""
     rows = problem.batch.rows
     if problem.slack is None:
-        return np.asarray((problem.batch.target == problem.batch.origin) & problem.batch.obeys(rows))
+        is_there = np.asarray(problem.batch.target == problem.batch.origin)
+        return is_there & problem.batch.obeys(rows) if is_there.any() else is_there
     is_there = problem.loosened().is_valid(rows)
     near = np.flatnonzero(is_there)
     if near.size:

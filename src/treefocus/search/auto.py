@@ -15,10 +15,10 @@ from treefocus.model.forest import Floats
 from treefocus.problem.distances import FewestFeatures, Manhattan
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
-from treefocus.search.exact import Exact
+from treefocus.search.exact import proven
 from treefocus.search.examples import nearest_examples
 from treefocus.search.focus import Focus
-from treefocus.search.limits import WORK, check_time_limit, seconds_left, time_limit_of, work_limit_of
+from treefocus.search.limits import WORK, SearchLimits, check_time_limit, seconds_left
 from treefocus.search.polish import polished
 
 # One short descent is enough where a short search settles the row. For others there are several, that see the forest
@@ -76,65 +76,71 @@ class Auto(Strategy):
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Seed, polish, prove."""
-        limit = time_limit_of(self.time_limit, run.time_limit)
-        work = work_limit_of(self.work_limit, self.time_limit, run.time_limit, self.node_limit, n_parts=run.n_parts)
-        run = replace(run.on(len(problem)), time_limit=limit, n_parts=1)
+        limits = SearchLimits.of(self, run.time_limit, run.n_parts)
+        run = replace(run.on(len(problem)), time_limit=limits.time_limit, n_parts=1)
         if problem.distance.norms is None and problem.distance.compiled is None:
             return Outcome.of_points(problem, self.seeded(problem, run).points)
-        exact = Exact(node_limit=self.node_limit, memory_limit=self.memory_limit, work_limit=work)
-        return self._searched(exact, problem, run)
+        return self._searched(limits, problem, run)
 
-    def _searched(self, exact: Exact, problem: Problem, run: Run) -> Outcome:
+    def _searched(self, limits: SearchLimits, problem: Problem, run: Run) -> Outcome:
         """One stage after another, each for the rows that are not settled and have work left."""
-        found, spent, limits = Outcome.nothing(problem), kernels.Spent.nothing(len(problem)), exact.limits(run)
-        found = replace(found, limits=limits, is_undecided=np.zeros(len(problem), bool))
+        n_rows = len(problem)
+        found, spent, left = Outcome.nothing(problem), kernels.Spent.nothing(n_rows), np.arange(n_rows)
+        found = replace(found, limits=limits, is_undecided=np.zeros(n_rows, bool))
         stages: list[_Stage] = [self._quick, self._close]
         if len(kernels.grid_of(problem.forest).threshold) <= FEW_THRESHOLDS:
             stages.insert(0, self._look)
         if self.prove:
             stages.append(self._rest)
         for stage in stages:
-            is_open = ~found.is_settled & (spent.steps < (exact.work_limit or np.inf))
-            is_open &= spent.boxes < (exact.node_limit or np.inf)
-            left = np.flatnonzero(is_open) if stage is not stages[0] else np.arange(len(problem))
             if not left.size or run.is_interrupted:
                 break
             part, own, going_on = problem.subset(left), spent.of(left), run.on(len(left))
             if stage not in (self._look, self._quick):  # every row was heard of by then
-                going_on = going_on.after(len(problem))
+                going_on = going_on.after(n_rows)
             incumbent = Incumbent.of(part, found.points[left], found.distance[left])
             before = found.lower_bound[left]
-            result = stage(exact, part, incumbent, going_on, own)
+            result = stage(limits, part, incumbent, going_on, own)
             spent.put(left, own)
+            is_open = ~result.is_settled
             # What was proven before holds still.
-            has_risen = ~result.is_settled & (before > result.lower_bound)
+            has_risen = is_open & (before > result.lower_bound)
             result.lower_bound[has_risen] = np.minimum(before, np.nan_to_num(result.distance, nan=np.inf))[has_risen]
             found = found.replaced(left, result)
+            is_open &= own.steps < (limits.work_limit or np.inf)
+            left = left[is_open & (own.boxes < (limits.node_limit or np.inf))]
         return replace(found, limits=limits)
 
-    def _look(self, exact: Exact, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent) -> Outcome:
+    def _look(
+        self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
+    ) -> Outcome:
         """A look without seeds, where there are few thresholds."""
-        node_limit = FIRST_LOOK if exact.node_limit is None else min(FIRST_LOOK, exact.node_limit)
-        look = replace(exact, node_limit=node_limit)
-        return look.prove(problem, incumbent, replace(run, progress=None), spent, kernels.SHORT_TRY)
+        few = replace(limits, node_limit=min(FIRST_LOOK, limits.node_limit or FIRST_LOOK))
+        return proven(problem, incumbent, replace(run, progress=None), few, spent, kernels.SHORT_TRY)
 
-    def _quick(self, exact: Exact, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent) -> Outcome:
+    def _quick(
+        self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
+    ) -> Outcome:
         """One seed, and a short search that settles most rows."""
         self._seed(problem, incumbent, FIRST_SEED, run, spent)
-        return exact.prove(problem, incumbent, run, spent, kernels.SHORT_TRY)
+        return proven(problem, incumbent, run, limits, spent, kernels.SHORT_TRY)
 
-    def _close(self, exact: Exact, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent) -> Outcome:
+    def _close(
+        self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
+    ) -> Outcome:
         """More seeds, polished before and after another short search."""
         polish = partial(polished, problem, run=run, memory=self.memory_limit, steps=spent.steps)
         self._seed(problem, incumbent, SEEDS, run, spent)
         incumbent.offer(polish(incumbent.points, seconds=_seconds(run)))
-        found = exact.prove(problem, incumbent, run, spent, kernels.SHORT_TRY)
+        found = proven(problem, incumbent, run, limits, spent, kernels.SHORT_TRY)
         incumbent.offer(polish(found.points, seconds=_seconds(run)))
         return found.improved(incumbent)
 
-    def _rest(self, exact: Exact, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent) -> Outcome:
+    def _rest(
+        self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
+    ) -> Outcome:
         """The search to its end, or to the limit."""
-        return exact.prove(problem, incumbent, run, spent, kernels.REST)
+        return proven(problem, incumbent, run, limits, spent, kernels.REST)
 
     def seeded(self, problem: Problem, run: Run) -> Incumbent:
         """The best of a descent and the training rows, with the cheap half of polish."""
@@ -182,8 +188,8 @@ class Auto(Strategy):
         """Answers that change few features, wherever they are, in half the time: a descent changes all of them."""
         few = replace(problem, distance=FewestFeatures().fitted(problem.forest.n_features, None))
         seconds = None if run.time_limit is None else run.time_limit / 2
-        exact = Exact(seconds, memory_limit=self.memory_limit)
-        return exact.prove(few, Incumbent(few), run, spent, kernels.SHORT_TRY).points
+        limits = SearchLimits(seconds, None, self.memory_limit)
+        return proven(few, Incumbent(few), run, limits, spent, kernels.SHORT_TRY).points
 
     def _descents(self, seeds: tuple[Focus, ...], problem: Problem, run: Run) -> Iterator[tuple[Focus, Floats]]:
         """The answers of each seed that the model's size allows; a short one also where no search is possible."""
@@ -199,10 +205,11 @@ class Auto(Strategy):
             is_needed = seed in FIRST_SEED and not can_search
             is_small = NODE_STEPS * seed.iterations * len(forest.feature) <= LARGEST_SEED
             if (is_needed or (is_small and _has_time(run))) and not run.is_interrupted:
-                yield seed, seed.solve(problem, replace(run, n_jobs=n_threads)).points
+                own = replace(run, n_jobs=n_threads)
+                yield seed, seed.solve(problem, own).points if seed.retry else seed.descended(problem, own)
 
 
-_Stage = Callable[[Exact, Problem, Incumbent, Run, kernels.Spent], Outcome]
+_Stage = Callable[[SearchLimits, Problem, Incumbent, Run, kernels.Spent], Outcome]
 
 
 def _seconds(run: Run) -> float:

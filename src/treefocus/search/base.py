@@ -88,6 +88,8 @@ class Run:
 
     def on(self, n_rows: int) -> Run:
         """The same for work on so many rows, while the clock goes on."""
+        if self.clock is not None and self.clock.n_rows == n_rows:
+            return self
         clock = Clock(n_rows, kernels.n_threads(self.n_jobs)) if self.clock is None else self.clock.on(n_rows)
         return replace(self, clock=clock)
 

@@ -16,7 +16,7 @@ from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import CompiledDistance, Norms
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Status, Strategy, check_positive
-from treefocus.search.limits import SearchLimits, check_time_limit, seconds_left, time_limit_of, work_limit_of
+from treefocus.search.limits import SearchLimits, check_time_limit, seconds_left
 
 _TOLERANCE, _NOISE = 1e-8, 1e-10  # relative and absolute, between the search's arithmetic and the distance's
 _STATUS = np.empty(4, object)  # by the proof's number
@@ -61,50 +61,48 @@ class Exact(Strategy):
         """Search without a known answer."""
         return self.prove(problem, Incumbent(problem), run)
 
-    def limits(self, run: Run) -> SearchLimits:
-        """What a run is allowed."""
-        seconds = time_limit_of(self.time_limit, run.time_limit)
-        work = work_limit_of(self.work_limit, seconds, self.node_limit, n_parts=run.n_parts)
-        return SearchLimits(seconds, self.node_limit, self.memory_limit, work)
+    def prove(self, problem: Problem, incumbent: Incumbent, run: Run, part: int = kernels.ALL) -> Outcome:
+        """Search from known answers; part: of the search."""
+        return proven(problem, incumbent, run, SearchLimits.of(self, run.time_limit, run.n_parts), part=part)
 
-    def prove(
-        self,
-        problem: Problem,
-        incumbent: Incumbent,
-        run: Run,
-        spent: kernels.Spent | None = None,
-        part: int = kernels.ALL,
-    ) -> Outcome:
-        """Search from known answers; spent: the rows' work before, and in the end; part: of the search."""
-        limits = self.limits(run)
-        if run.is_interrupted:
-            return Outcome.of_points(problem, incumbent.points)
-        found = kernels.exact(
-            problem.forest,
-            searchable(problem),
-            problem.batch,
-            incumbent.points,
-            incumbent.distance,
-            seconds=seconds_left(limits.time_limit, run.clock),
-            node_limit=limits.node_limit or 0,
-            step_limit=limits.work_limit or 0,
-            memory=limits.memory_limit,
-            spent=spent,
-            part=part,
-            n_jobs=run.n_jobs,
-            progress=run.progress,
-            on_interrupt=run.interruption,
+
+def proven(
+    problem: Problem,
+    incumbent: Incumbent,
+    run: Run,
+    limits: SearchLimits,
+    spent: kernels.Spent | None = None,
+    part: int = kernels.ALL,
+) -> Outcome:
+    """Search from known answers; spent: the rows' work before, and in the end; part: of the search."""
+    if run.is_interrupted:
+        return Outcome.of_points(problem, incumbent.points)
+    found = kernels.exact(
+        problem.forest,
+        searchable(problem),
+        problem.batch,
+        incumbent.points,
+        incumbent.distance,
+        seconds=seconds_left(limits.time_limit, run.clock),
+        node_limit=limits.node_limit or 0,
+        step_limit=limits.work_limit or 0,
+        memory=limits.memory_limit,
+        spent=spent,
+        part=part,
+        n_jobs=run.n_jobs,
+        progress=run.progress,
+        on_interrupt=run.interruption,
+    )
+    needed = kernels.memory_of(problem.forest).search
+    if needed > limits.memory_limit:
+        warnings.warn(
+            f"No proof was tried: this model takes {needed / 1e9:.1f} GB, and memory_limit is "
+            f"{limits.memory_limit / 1e9:.1f} GB.",
+            stacklevel=2,
         )
-        needed = kernels.memory_of(problem.forest).search
-        if needed > limits.memory_limit:
-            warnings.warn(
-                f"No proof was tried: this model takes {needed / 1e9:.1f} GB, and memory_limit is "
-                f"{limits.memory_limit / 1e9:.1f} GB.",
-                stacklevel=2,
-            )
-        has_point = np.flatnonzero(np.isfinite(found.distance))
-        incumbent.offer(found.points[has_point], has_point)
-        return _outcome(problem, incumbent, found, limits)
+    has_point = np.flatnonzero(np.isfinite(found.distance))
+    incumbent.offer(found.points[has_point], has_point)
+    return _outcome(problem, incumbent, found, limits)
 
 
 def searchable(problem: Problem) -> Norms | CompiledDistance:

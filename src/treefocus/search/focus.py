@@ -106,6 +106,10 @@ class Focus(Strategy):
             incumbent.offer(polished(problem, incumbent.points, run))
         return incumbent.outcome(None if trace is None else _history(trace))
 
+    def descended(self, problem: Problem, run: Run) -> Floats:
+        """Where one pass came to, NaN where it flipped nothing, for who looks at points before they count."""
+        return self._descend(problem, problem.batch, run, None)
+
     def _insist(self, problem: Problem, incumbent: Incumbent, run: Run) -> None:
         """The schedule, over the rows without an answer."""
         quiet = replace(run, progress=None)

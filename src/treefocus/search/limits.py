@@ -27,12 +27,32 @@ import time
 from dataclasses import dataclass, field
 from math import inf
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
 from treefocus.errors import reject
 
 SECONDS = "a number of seconds above 0, or None"  # what a time limit has to be
 LEAST = 0.1  # of a time limit, that a search has whatever came before it
+
+
+class Limited(Protocol):
+    """A strategy that was told limits; the names are those of `SearchLimits`."""
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds a row."""
+
+    @property
+    def node_limit(self) -> int | None:
+        """Boxes a row."""
+
+    @property
+    def memory_limit(self) -> float:
+        """Bytes for the process."""
+
+    @property
+    def work_limit(self) -> int | None:
+        """Steps of work a row."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +63,13 @@ class SearchLimits:
     node_limit: int | None
     memory_limit: float
     work_limit: int | None = None
+
+    @classmethod
+    def of(cls, own: Limited, asked: float | None, n_parts: int) -> SearchLimits:
+        """What a strategy may use, in a call that asked for so many seconds, where parts share a row's work."""
+        seconds = time_limit_of(own.time_limit, asked)
+        work = work_limit_of(own.work_limit, own.time_limit, asked, own.node_limit, n_parts=n_parts)
+        return cls(seconds, own.node_limit, own.memory_limit, work)
 
 
 def now() -> float:
