@@ -20,7 +20,7 @@ from treefocus.constraints.kinds import (
 )
 from treefocus.constraints.suggest import suggest_constraints
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
-from treefocus.explainer import Explainer, explain
+from treefocus.explainer import Explainer, explain, load_explainer
 from treefocus.explanation.batch import Change, Explanation, Explanations
 from treefocus.explanation.certificate import verify
 from treefocus.model.forest import Forest
@@ -82,6 +82,7 @@ __all__ = [
     "TreefocusError",
     "UnsupportedModel",
     "explain",
+    "load_explainer",
     "load_forest",
     "load_model",
     "suggest_constraints",

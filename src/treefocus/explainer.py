@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,7 @@ from treefocus.explanation.batch import Explanations
 from treefocus.explanation.reasons import NotConfirmed, Reason, reasons_of
 from treefocus.explanation.settled import no_other, settled
 from treefocus.model.categories import Labels
-from treefocus.model.forest import Bools
+from treefocus.model.forest import Bools, read_json
 from treefocus.model.grid import readable
 from treefocus.options import EXPLAINER, check
 from treefocus.options import named as options_of
@@ -40,6 +43,7 @@ from treefocus.problem.fitting import (
 )
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
 from treefocus.problem.question import Group, Question
+from treefocus.problem.saved import read_state, state_record
 from treefocus.problem.space import Space
 from treefocus.problem.targets import as_asked
 from treefocus.problem.words import widened
@@ -52,6 +56,7 @@ from treefocus.search.judge import Judge
 from treefocus.search.limits import Clock, now
 from treefocus.search.plausible import Plausible
 from treefocus.search.ways import ways_out, without_answers
+from treefocus.storage.atomic import write_whole
 from treefocus.tables.labels import Coding
 from treefocus.tables.onehot import Folding
 from treefocus.tables.table import Table, as_table
@@ -364,12 +369,47 @@ class Explainer:
         """(n_features,) whether a column is answered in whole numbers, whatever table comes."""
         return self._integer
 
+    def save(self, path: str | Path) -> None:
+        """Write it as one JSON file, compressed if the name ends in .gz: model, columns, rules, what the data said.
+
+        Nothing in it runs. `load_explainer` reads it; that one answers alike, and checks answers on the forest.
+        """
+        data = json.dumps(state_record(self.__getstate__()), allow_nan=False).encode()
+        write_whole(Path(path), gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
+
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled and copied: arrays and words. The source model stays behind."""
         return self.__dict__ | {"_own_predict": None, "_own_scores": None, "_own_probabilities": None}
 
     def __repr__(self) -> str:
         return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"
+
+
+def load_explainer(path: str | Path) -> Explainer:
+    """Read an explainer that `Explainer.save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; compressed if its name ends in .gz.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from treefocus import Explainer, load_explainer
+    >>> data = np.array([[20.0], [30.0], [50.0], [60.0]])
+    >>> explainer = Explainer(DecisionTreeClassifier().fit(data, ["low", "low", "high", "high"]), data)
+    >>> explainer.save("explainer.json")
+    >>> load_explainer("explainer.json").explain(data[:1])[0].outcome
+    'high'
+    """
+    made = Explainer.__new__(Explainer)
+    made.__dict__.update(read_state(read_json(path)))
+    dry_run(made.constraints, made.schema, made.forest, made._orders)
+    if made.forest.decision != "value":
+        kernels.prepare(made.forest)
+    return made
 
 
 def explain(model: Any, X: Any, data: Any = None, **options: Any) -> Explanations:

@@ -19,26 +19,13 @@ from treefocus import kernels
 from treefocus.check import REJECTED, judge
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation.proof import prove
-from treefocus.kernels.inputs import Batch, Choices, Lists, Metric
+from treefocus.kernels.inputs import Batch, Choices, Lists
 from treefocus.kernels.rules import ImpliesRule, LinearRule, Rules
 from treefocus.model.fingerprint import digest_of_trees, fingerprint
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.variants import variant
 from treefocus.problem.compile import with_cuts
-from treefocus.problem.distances import (
-    L0,
-    L1,
-    L2,
-    LINF,
-    Chebyshev,
-    Cosine,
-    Distance,
-    Euclidean,
-    FewestFeatures,
-    Mahalanobis,
-    Manhattan,
-    Sum,
-)
+from treefocus.problem.distance_record import distance_record, read_distance
 from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Score, Slack, put
 from treefocus.problem.words import with_words, words_added
@@ -128,7 +115,7 @@ def certify(
         "rules": batch.rules.to_record(),
         "leave": int(batch.origin[0]),
         "reach": int(batch.target[0]),
-        "distance_function": _distance_record(problem.distance),
+        "distance_function": distance_record(problem.distance),
         "status": status.name,
         "point": None if point is None else _numbers(point),
         "distance": distance,
@@ -413,7 +400,7 @@ def _problem(record: dict[str, Any], forest: Forest) -> Problem:
     _check_columns(batch, forest.n_features)
     asked, slack = _question(record["question"], with_cuts(forest, batch.rules))
     _check_cells(batch, asked)
-    distance = _distance(record["distance_function"], forest.n_features)
+    distance = read_distance(record["distance_function"], forest.n_features)
     return Problem(asked, batch, distance, model=forest, slack=slack)
 
 
@@ -457,33 +444,6 @@ def _check_cells(batch: Batch, asked: Forest) -> None:
     for cells in (choices.value, choices.delta):
         if cells.shape != (1, start[-1]):
             reject("The certificate's choices", f"{start[-1]} cells", cells.shape[-1])
-
-
-_PARTS: dict[int, type[Any]] = {L1: Manhattan, L2: Euclidean, LINF: Chebyshev, L0: FewestFeatures}
-
-
-def _distance_record(distance: Distance) -> dict[str, Any]:
-    norms, compiled = distance.norms, distance.compiled
-    if norms is not None:
-        return {"kind": "norms", "weights": norms.weights.tolist()}
-    if compiled is None:
-        raise InvalidInput("A certificate needs a distance that can be written down; a user's own function cannot.")
-    return {"kind": compiled.metric.name, "weight": compiled.weight.tolist(), "inverse": compiled.inverse.tolist()}
-
-
-def _distance(record: dict[str, Any], n_features: int) -> Distance:
-    if record["kind"] == "norms":
-        weights = _floats(record["weights"])
-        present = [part for part in range(4) if weights[part].any()]
-        parts = [(1.0, _PARTS[part](weights=np.ascontiguousarray(weights[part]))) for part in present]
-        return parts[0][1] if len(parts) == 1 else Sum(tuple(parts))
-    metric = Metric[record["kind"]]
-    if metric is Metric.COSINE:
-        return Cosine(_floats(record["weight"]))
-    inverse = _floats(record["inverse"])
-    if inverse.shape != (n_features, n_features):
-        reject("The certificate's matrix", f"({n_features}, {n_features})", inverse.shape)
-    return Mahalanobis(squared=metric is Metric.MAHALANOBIS_SQUARED, inverse=inverse)
 
 
 def _digest(record: dict[str, Any]) -> str:
