@@ -21,7 +21,7 @@ TESTS = ROOT / "tests"
 LAYERS = (
     ("cli",),
     ("commands",),
-    ("app", "scale", "evaluation"),
+    ("app", "scale", "evaluation", "mlflow"),
     ("explainer", "loans"),
     ("options",),
     ("explanation",),

@@ -74,7 +74,7 @@ def _read(record: dict[str, Any]) -> dict[str, Any]:
     folding, names = Folding.of(schema, model), _tuple(record["names"])
     forest = model if folding is None else folding.forest
     n_features = forest.n_features
-    space = Space(**{one.name: _floats(record["space"][one.name]) for one in fields(Space)})  # type: ignore[arg-type]
+    space = Space(**{one.name: _floats(record["space"][one.name]) for one in fields(Space)})
     examples = _floats(record["examples"])
     state = {
         "forest": forest,
