@@ -56,6 +56,8 @@ public:
     // Costs that are no sum over features can know more once they know the limit: with() and cost
     // then say how little points cost that are cheaper than it.
     virtual void set_limit(double /*cost*/) {}
+    // A search begins, and must not hang on what was searched before: solvers start anew.
+    virtual void forget() {}
     // Before with() is asked about a box: false if no point of it is cheaper than the limit.
     virtual bool look(const Box&) { return true; }
     // About what it costs to go to a cell, a guide for splits.
@@ -228,6 +230,7 @@ public:
     double with(std::int32_t f, std::int32_t code) const override;
     double guess(std::int32_t f, std::int32_t code) const override;
     void set_limit(double cost) override;
+    void forget() override { y_ = start_; }
     bool look(const Box& box) override;
     std::optional<Cut> slice_cut() const override;
     std::optional<Minorant> minorant() override;

@@ -1,5 +1,6 @@
-// One row after another: what they share is built once, a row's search runs on one thread, and what
-// it proves is told by RowSearch::answer alone.
+// One row after another: what they share is built once, a thread has a row of its own while there
+// are some and then helps with another (crew.hpp), and what a row's search proves is told by
+// RowSearch::answer alone.
 #include "treefocus/exact.hpp"
 
 #include <algorithm>
@@ -59,18 +60,23 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
     if (!plan.can_search) return;
     const auto shared = ExactShared::of(forest);
     const std::int32_t d = forest.n_features;
-    parallel_for(batch.n, 1, plan.n_threads, control, [&](std::int64_t row, std::int64_t) {
+    Crew crew(batch.n, control);
+    const auto search_row = [&](std::int64_t row, std::int64_t) {
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
-        std::unique_ptr<BoxCost> cost;
-        // Linear rules couple features, so that the cost is no longer closest in each at once.
-        if (norms && batch.rules && !batch.rules->linear.empty())
-            cost = std::make_unique<LinearCost>(*norms);
-        else if (norms) cost = std::make_unique<SeparableCost>(*norms);
-        else cost = std::make_unique<CoupledCost>(*distance);
-        cost->load(choices, batch, row);
-        RowSearch search(*shared, choices, *cost, limits, plan, batch, row, control,
-                         rows.nodes[row], rows.steps[row]);
+        const RowSearch::MakeCost make_cost = [&]() -> std::unique_ptr<BoxCost> {
+            std::unique_ptr<BoxCost> cost;
+            // Linear rules couple features, so that the cost is no longer closest in each at once.
+            if (norms && batch.rules && !batch.rules->linear.empty())
+                cost = std::make_unique<LinearCost>(*norms);
+            else if (norms) cost = std::make_unique<SeparableCost>(*norms);
+            else cost = std::make_unique<CoupledCost>(*distance);
+            cost->load(choices, batch, row);
+            return cost;
+        };
+        const Crew::Place place(crew);
+        RowSearch search(*shared, choices, make_cost, limits, plan, batch, row, *place.team,
+                         control, rows.nodes[row], rows.steps[row]);
         const Answer answer = search.run(rows.best + row * d, rows.distances[row], part);
         rows.distances[row] = answer.distance;
         rows.lower_bound[row] = answer.lower_bound;
@@ -78,7 +84,12 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
         rows.is_undecided[row] = answer.is_undecided;
         rows.nodes[row] = answer.nodes;
         rows.steps[row] = answer.steps;
-    });
+    };
+    // A short try is over before a second thread could help.
+    const bool is_short = part == Part::short_try;
+    const auto help = [&] { crew.help(); };
+    parallel_for(batch.n, 1, plan.n_threads, control, search_row, false,
+                 is_short ? std::function<void()>() : help);
 }
 
 }  // namespace treefocus

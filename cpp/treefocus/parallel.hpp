@@ -41,10 +41,11 @@ struct Control {
 };
 
 // Calls work(begin, end) for chunks that cover 0 .. n, on n_threads threads. Chunks that take next
-// to no time (is_short) are not worth a thread if there is only one.
+// to no time (is_short) are not worth a thread if there is only one. With `idle`, all threads are
+// started, and those that find no more chunks call it.
 template <class Work>
 void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& control,
-                  const Work& work, bool is_short = false) {
+                  const Work& work, bool is_short = false, const std::function<void()>& idle = {}) {
     const std::int64_t n_chunks = (n + chunk - 1) / chunk;
     if (n_chunks == 0) return;
     // On the calling thread, without a poll: it is over before anyone could press a key.
@@ -57,8 +58,8 @@ void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& co
     std::mutex mutex;
     std::condition_variable finished;
     std::exception_ptr failure;
-    const int n_workers =
-        static_cast<int>(std::min<std::int64_t>(std::max(n_threads, 1), n_chunks));
+    const std::int64_t most = std::max(n_threads, 1);
+    const int n_workers = static_cast<int>(idle ? most : std::min(most, n_chunks));
     int n_running = n_workers;
 
     auto run = [&] {
@@ -68,6 +69,7 @@ void parallel_for(std::int64_t n, std::int64_t chunk, int n_threads, Control& co
                 work(begin, end);
                 control.done += end - begin;
             }
+            if (idle) idle();
         } catch (...) {
             std::lock_guard lock(mutex);
             failure = std::current_exception();

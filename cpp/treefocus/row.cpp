@@ -30,17 +30,30 @@ bool is_behind(const Node& a, const Node& b) {
 
 }  // namespace
 
-RowSearch::RowSearch(const ExactShared& shared, const Choices& choices, BoxCost& cost,
+RowSearch::RowSearch(const ExactShared& shared, const Choices& choices, const MakeCost& make_cost,
                      const Limits& limits, const Plan& plan, const Batch& batch, std::int64_t row,
-                     const Control& control, std::int64_t boxes, std::int64_t steps)
-    : choices_(choices),
-      cost_(cost),
+                     Team& team, const Control& control, std::int64_t boxes, std::int64_t steps)
+    : shared_(shared),
+      choices_(choices),
+      make_cost_(make_cost),
+      limits_(limits),
       plan_(plan),
-      position_(choices.forest, shared, choices, cost, batch.rules),
+      rules_(batch.rules),
+      team_(team),
       work_(limits, control, boxes, steps),
-      search_(position_, work_, plan.can_price, limits.patience),
+      searchers_(std::max(plan.n_threads, 1)),
+      cost_(*searcher(0).cost),
       goals_(shared.goals.of(batch.origin[row], batch.target[row])),
       began_(steps) {}
+
+// Made by the thread that it is for, on its first task.
+Searcher& RowSearch::searcher(std::size_t member) {
+    std::unique_ptr<Searcher>& own = searchers_[member];
+    if (!own)
+        own = std::make_unique<Searcher>(shared_, choices_, make_cost_(), rules_, work_, plan_,
+                                         limits_.patience);
+    return *own;
+}
 
 Answer RowSearch::run(double* best, double distance, Part part) {
     best_ = best;
@@ -54,10 +67,7 @@ Answer RowSearch::run(double* best, double distance, Part part) {
         cost_.set_limit(kInfinity);
         if (cost_.settle(choices_.all)) smallest_ = smallest_step(choices_, cost_);
     }
-    while (!frontier_.empty() && !is_proven(frontier_.front().bound) && !work_.is_up()) {
-        if (near_steps_ < kNearPart * static_cast<double>(work_.steps - began_)) improve();
-        if (!work_.is_up()) advance();
-    }
+    while (!frontier_.empty() && !is_proven(frontier_.front().bound) && !work_.is_up()) advance();
     return answer();
 }
 
@@ -66,11 +76,15 @@ Answer RowSearch::run(double* best, double distance, Part part) {
 void RowSearch::try_all() {
     const auto n_goals = static_cast<std::int64_t>(std::max<std::size_t>(goals_.size(), 1));
     const std::int64_t boxes = std::max(kFirstTry / n_goals, kLeastTry);
+    Searcher& own = searcher(0);
     for (std::size_t goal = 0; goal < goals_.size(); ++goal) {
+        own.work.begin(work_);
         const bool is_done =
-            !work_.is_up() && search_.run(goals_[goal], upper_, choices_.all, boxes);
-        take_answer();
-        if (is_done) close(std::min(search_.limit(), search_.unresolved()), search_.limit());
+            !work_.is_up() && own.search.run(goals_[goal], upper_, choices_.all, boxes);
+        if (!work_.is_out) work_.take(own.work);
+        if (own.search.has_answer()) take_answer(own.search.limit(), own.search.best());
+        if (is_done)
+            close(std::min(own.search.limit(), own.search.unresolved()), own.search.limit());
         else push_goal(goal);
     }
 }
@@ -110,49 +124,117 @@ double RowSearch::limit_for(const Node& node) const {
     return upper_;
 }
 
-// One node: taken out, searched below its limit, and put back, whole or in two parts.
+Node RowSearch::pop() {
+    std::pop_heap(frontier_.begin(), frontier_.end(), is_behind);
+    Node node = std::move(frontier_.back());
+    frontier_.pop_back();
+    return node;
+}
+
+// One round: tasks are gathered, done by all threads at the row, and put together in their order.
 void RowSearch::advance() {
     if (scale_ == kInfinity && upper_ < kInfinity) scale_ = distance_;
-    std::pop_heap(frontier_.begin(), frontier_.end(), is_behind);
-    Node node = std::move(frontier_.back()), near;
-    frontier_.pop_back();
-    const auto* shares = node.shares.get();
-    const Search::Look look =
-        search_.look(goals_[node.goal], limit_for(node), node, near, state_bytes_ < plan_.states);
-    take_answer();
-    if (node.shares.get() != shares) state_bytes_ += node.shares->bytes();
-    if (look == Search::Look::split) {
-        push(std::move(node));
-        push(std::move(near));
-    } else if (look == Search::Look::closed && is_proven(node.bound)) {
-        close(node.proven, node.bound);
-    } else {
-        push(std::move(node));
+    gather();
+    team_.each(tasks_.size(), [this](std::size_t task, std::size_t member) {
+        do_task(tasks_[task], searcher(member));
+    });
+    std::size_t taken = 0;
+    while (taken < tasks_.size() && take(tasks_[taken], taken == 0)) ++taken;
+    for (; taken < tasks_.size(); ++taken) put_back(tasks_[taken]);
+    tasks_.clear();
+}
+
+// Nodes that are searched below the same limit: none of them is a guess, each has to be searched
+// there before the bound of the row can reach the limit.
+void RowSearch::gather() {
+    gather_near();
+    const double least = limit_for(frontier_.front());
+    while (tasks_.size() < kRound && !frontier_.empty() && !is_proven(frontier_.front().bound)) {
+        const double limit = limit_for(frontier_.front());
+        if (limit != least && tasks_.size() >= kFewTasks) break;
+        Task& task = tasks_.emplace_back();
+        task.node = task.searched = pop();
+        task.limit = limit;
     }
+}
+
+// On any thread: nothing of the row changes here.
+void RowSearch::do_task(Task& task, Searcher& own) const {
+    own.work.begin(work_);
+    Search& search = own.search;
+    const Goal& goal = goals_[task.node.goal];
+    if (task.is_near) task.is_done = search.run(goal, task.limit, task.box, kNearBoxes);
+    else
+        task.look =
+            search.look(goal, task.limit, task.searched, task.near, state_bytes_ < plan_.states);
+    if (search.has_answer()) task.reached = search.limit(), task.best = search.best();
+    task.boxes = own.work.boxes - work_.boxes;
+    task.steps = own.work.steps - work_.steps;
+    task.is_out = own.work.is_out;
+}
+
+// What a task was worth. Its boxes and steps are counted behind those of the tasks before it; the
+// first that does not fit into the limits is left out, and all behind it: false then. A limit in
+// seconds leaves none out.
+bool RowSearch::take(Task& task, bool is_first) {
+    if (!is_first && !work_.has_room(task.boxes, task.steps)) {
+        work_.is_out = true;
+        return false;
+    }
+    work_.boxes += task.boxes;
+    work_.steps += task.steps;
+    work_.is_out = work_.is_out || task.is_out;
+    if (task.reached < upper_) take_answer(task.reached, task.best);
+    if (task.is_near) {
+        // As many features as can be searched to the end.
+        n_free_ = std::max(n_free_ + (task.is_done ? 1 : -1), kFewest);
+        near_steps_ += std::max<std::int64_t>(task.steps, 1);
+        ++n_near_;
+        return true;
+    }
+    Node& node = task.searched;
+    if (node.shares != task.node.shares) {
+        // The first shares of a goal are kept in any case, others while there is memory.
+        if (state_bytes_ < plan_.states || !task.node.shares) state_bytes_ += node.shares->bytes();
+        else node.shares = task.near.shares = task.node.shares;
+    }
+    const bool is_closed = task.look == Search::Look::closed;
+    if (is_closed && is_proven(node.bound)) close(node.proven, node.bound);
+    else push(std::move(node));
+    if (task.look == Search::Look::split) push(std::move(task.near));
+    return true;
+}
+
+void RowSearch::put_back(Task& task) {
+    if (!task.is_near) push(std::move(task.node));
 }
 
 // The goal is the class that the answer has; every feature stays but for a few, some of them that
-// have moved. As many as can be searched to the end: one more after a search that came to its end,
-// one fewer after one that did not.
-void RowSearch::improve() {
-    const std::int64_t before = work_.steps;
-    Box box = choices_.all;
-    if (upper_ == kInfinity || !free_some(box)) {
-        near_steps_ = std::numeric_limits<std::int64_t>::max() / 2;
-        return;
+// have moved. So many neighbourhoods that they come to their part of the work.
+void RowSearch::gather_near() {
+    if (!can_improve_ || upper_ == kInfinity) return;
+    const double due =
+        kNearPart * static_cast<double>(work_.steps - began_) - static_cast<double>(near_steps_);
+    const double each =
+        static_cast<double>(near_steps_) / static_cast<double>(std::max<std::int64_t>(n_near_, 1));
+    for (std::size_t i = 0; i < kMostNear && due > each * static_cast<double>(i); ++i) {
+        Task task;
+        task.box = choices_.all;
+        can_improve_ = free_some(task.box, n_free_ + static_cast<std::int32_t>(i % 2));
+        if (!can_improve_) return;
+        const auto to = searcher(0).position.walker.predicted();
+        task.is_near = true;
+        task.limit = upper_;
+        for (std::size_t goal = 0; goal < goals_.size(); ++goal) {
+            if (goals_[goal].to != to) continue;
+            task.node.goal = goal;
+            tasks_.push_back(task);
+        }
     }
-    const auto to = position_.walker.predicted();
-    for (const Goal& goal : goals_) {
-        if (goal.to != to) continue;
-        const bool is_done = search_.run(goal, upper_, box, kNearBoxes);
-        take_answer();
-        n_free_ = std::max(n_free_ + (is_done ? 1 : -1), kFewest);
-    }
-    near_steps_ += std::max<std::int64_t>(work_.steps - before, 1);
 }
 
 // Leaves the walker at the answer. False where the box does not hold it, or nothing would stay.
-bool RowSearch::free_some(Box& box) {
+bool RowSearch::free_some(Box& box, std::int32_t n_free) {
     const Forest& forest = choices_.forest;
     const std::int32_t d = forest.n_features;
     codes_.resize(d);
@@ -163,8 +245,9 @@ bool RowSearch::free_some(Box& box) {
         if (!box.has(forest, f, codes_[f])) return false;
         (codes_[f] != choices_.home[f] ? moved : others).push_back(f);
     }
-    n_free_ = std::min(n_free_, static_cast<std::int32_t>(moved.size() + others.size()));
-    position_.walker.place_codes(codes_.data());
+    const auto most = static_cast<std::int32_t>(moved.size() + others.size());
+    n_free_ = std::min(n_free_, most);
+    searcher(0).position.walker.place_codes(codes_.data());
     const auto draw = [&](std::vector<std::int32_t>& from) {
         random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
         const std::size_t at = random_ % from.size();
@@ -173,7 +256,7 @@ bool RowSearch::free_some(Box& box) {
         return f;
     };
     std::vector<std::uint8_t> is_free(d, 0);
-    for (std::int32_t i = 0; i < n_free_; ++i) {
+    for (std::int32_t i = 0; i < std::min(n_free, most); ++i) {
         std::vector<std::int32_t>& from =
             others.empty() || (i % 2 == 0 && !moved.empty()) ? moved : others;
         is_free[draw(from)] = 1;
@@ -193,12 +276,11 @@ void RowSearch::fix(Box& box, std::int32_t f, std::int32_t code) const {
     words[code / 64] = std::uint64_t{1} << (code % 64);
 }
 
-bool RowSearch::take_answer() {
-    if (!search_.has_answer() || !(search_.limit() < upper_)) return false;
-    upper_ = search_.limit();
+void RowSearch::take_answer(double reached, const std::vector<double>& best) {
+    if (!(reached < upper_)) return;
+    upper_ = reached;
     distance_ = cost_.to_distance(upper_);
-    std::copy(search_.best().begin(), search_.best().end(), best_);
-    return true;
+    std::copy(best.begin(), best.end(), best_);
 }
 
 // What leaves the frontier: nothing cheaper than `bound` is open in it, but for undecided boxes,

@@ -12,42 +12,85 @@
 // In between, neighbourhoods of the best answer are searched to their end: all features but a few
 // stay where the answer has them. Every answer lowers the limit of all that follows.
 //
+// Both come in rounds: some neighbourhoods, and the nodes with the least bounds that are searched
+// below the same limit. A round's tasks know nothing of each other, so that all threads at the row
+// take part (crew.hpp), and are put together in their order, so that it does not matter how many.
+//
 // What happens next hangs on what has happened, never on how much work is allowed: more work goes
 // on where less would have ended, so that its answer is no farther and its bound no lower.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
+#include "treefocus/crew.hpp"
 #include "treefocus/search.hpp"
 
 namespace treefocus {
 
+// What a thread needs of its own to search boxes of a row.
+struct Searcher {
+    Searcher(const ExactShared& shared, const Choices& choices, std::unique_ptr<BoxCost> own_cost,
+             const Rules* rules, const Work& all, const Plan& plan, std::int64_t patience)
+        : cost(std::move(own_cost)),
+          position(choices.forest, shared, choices, *cost, rules),
+          work(all),
+          search(position, work, plan.can_price, patience) {}
+    std::unique_ptr<BoxCost> cost;
+    Position position;
+    Work work;
+    Search search;
+};
+
 class RowSearch {
 public:
-    RowSearch(const ExactShared& shared, const Choices& choices, BoxCost& cost,
+    using MakeCost = std::function<std::unique_ptr<BoxCost>()>;
+    RowSearch(const ExactShared& shared, const Choices& choices, const MakeCost& make_cost,
               const Limits& limits, const Plan& plan, const Batch& batch, std::int64_t row,
-              const Control& control, std::int64_t boxes, std::int64_t steps);
+              Team& team, const Control& control, std::int64_t boxes, std::int64_t steps);
 
     // `best` holds an answer at `distance`, or nothing at infinity; both are improved in place.
     Answer run(double* best, double distance, Part part);
 
 private:
+    // A node, or a neighbourhood of the best answer; and what came of its search.
+    struct Task {
+        Node node, near;
+        Box box;
+        bool is_near = false;
+        double limit = kInfinity;
+        Search::Look look = Search::Look::stopped;
+        bool is_done = false;
+        double reached = kInfinity;  // by an answer
+        std::vector<double> best;
+        Node searched;
+        std::int64_t boxes = 0, steps = 0;
+        bool is_out = false;  // a limit was met
+    };
+
     void try_all();
-    void advance();
+    void advance();  // by a round
+    void gather();
+    void do_task(Task& task, Searcher& own) const;
+    bool take(Task& task, bool is_first);
+    void put_back(Task& task);
+    Searcher& searcher(std::size_t member);
+
     double limit_for(const Node& node) const;
     void push_goal(std::size_t goal);  // all of it
     void push(Node&& node);
+    Node pop();
     bool is_proven(double bound) const;
     double proven() const;
     void close(double proven, double bound);
 
     // Answers near the best one.
-    void improve();
-    bool free_some(Box& box);
+    void gather_near();
+    bool free_some(Box& box, std::int32_t n_free);
     void fix(Box& box, std::int32_t f, std::int32_t code) const;
 
-    // Keeps the search's answer, if it has one that is closer.
-    bool take_answer();
+    void take_answer(double reached, const std::vector<double>& best);
     Answer answer() const;
 
     static constexpr std::int64_t kFirstTry = 3000, kLeastTry = 300;  // boxes
@@ -62,13 +105,19 @@ private:
     static constexpr double kNearPart = 0.15;
     static constexpr std::int64_t kNearBoxes = 500;
     static constexpr std::int32_t kFewest = 3;
+    // Tasks of a round, at most; up to how many nodes of higher limits fill it; neighbourhoods.
+    static constexpr std::size_t kRound = 16, kFewTasks = 12, kMostNear = 3;
 
+    const ExactShared& shared_;
     const Choices& choices_;
-    BoxCost& cost_;
+    const MakeCost& make_cost_;
+    const Limits& limits_;
     const Plan& plan_;
-    Position position_;
-    Work work_;
-    Search search_;
+    const Rules* rules_;
+    Team& team_;
+    Work work_;                                         // of all threads
+    std::vector<std::unique_ptr<Searcher>> searchers_;  // a member of the team
+    BoxCost& cost_;                                     // the owner's
     std::vector<Goal> goals_;
     double* best_ = nullptr;
     double upper_ = kInfinity, distance_ = kInfinity;
@@ -79,7 +128,9 @@ private:
     double closed_ = kInfinity;  // what is proven of what has left the frontier
     bool is_undecided_ = false;  // and whether a box was left in it that no split decides
     double state_bytes_ = 0.0;
-    std::int64_t near_steps_ = 0, began_ = 0;
+    std::vector<Task> tasks_;  // of the round
+    std::int64_t near_steps_ = 0, n_near_ = 0, began_ = 0;
+    bool can_improve_ = true;
     std::int32_t n_free_ = kFewest + 1;
     std::uint64_t random_ = 0x9e3779b97f4a7c15u;
     std::vector<std::int32_t> codes_;

@@ -30,6 +30,23 @@ public:
         if (limits_.steps > 0 && steps >= limits_.steps) return is_out = true;
         return boxes % kBoxesPerLook == 0 && is_late() && (is_out = true);
     }
+    // A part of the row's work, on whichever thread: it begins where all of it is now.
+    void begin(const Work& all) {
+        boxes = all.boxes;
+        steps = all.steps;
+        is_out = false;
+    }
+    // What a part has spent is spent.
+    void take(const Work& part) {
+        boxes = part.boxes;
+        steps = part.steps;
+        is_out = part.is_out;
+    }
+    // Whether so much more is within the limits that are counted.
+    bool has_room(std::int64_t more_boxes, std::int64_t more_steps) const {
+        return (limits_.nodes == 0 || boxes + more_boxes <= limits_.nodes) &&
+               (limits_.steps == 0 || steps + more_steps <= limits_.steps);
+    }
     bool is_late() const {
         return control_.stop ||
                (limits_.seconds < kInfinity &&

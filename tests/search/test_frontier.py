@@ -83,6 +83,18 @@ def test_more_threads_change_no_bit_of_a_search_that_is_stopped(seed: int) -> No
 @pytest.mark.parametrize("distance", DISTANCES)
 @some
 @given(seed=SEEDS)
+def test_threads_that_share_a_row_change_no_bit_of_it(distance: str, seed: int) -> None:
+    problem = small_problem(seed, distance, n_rows=1)
+    for strategy in (Exact(), Exact(node_limit=60), Exact(work_limit=60_000)):
+        alone, shared = (impatient(problem, 1, strategy, n_jobs) for n_jobs in (1, 4))
+        for name in ("points", "distance", "lower_bound"):
+            assert getattr(alone, name).tobytes() == getattr(shared, name).tobytes(), (strategy, name)
+        assert (alone.status == shared.status).all()
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@some
+@given(seed=SEEDS)
 def test_more_work_never_gives_an_answer_that_is_farther(distance: str, seed: int) -> None:
     problem, before = small_problem(seed, distance, n_rows=4), None
     for work_limit in (1, 10_000, 100_000, 1_000_000, 10_000_000, None):
@@ -118,6 +130,23 @@ def test_a_hard_row_gets_closer_and_more_proven_with_more_work(hard: tuple[Expla
     assert (answers[-1].distance <= quick.distance).all()
     assert (answers[-1].lower_bound > 0).all()
     assert (answers[-1].lower_bound > answers[0].lower_bound).any()
+
+
+def test_a_hard_row_and_a_small_batch_are_the_same_bytes_on_any_number_of_threads(
+    hard: tuple[Explainer, np.ndarray],
+) -> None:
+    explainer, rows = hard
+    for part in (rows[:1], rows[:2], rows):
+        answers = [explainer.explain(part, strategy=Auto(work_limit=60_000_000), n_jobs=n) for n in (1, 2, 5)]
+        bits = {(one.counterfactuals.tobytes(), one.lower_bound.tobytes()) for one in answers}
+        assert len(bits) == 1
+
+
+def test_a_clock_stops_all_threads_at_a_row(hard: tuple[Explainer, np.ndarray]) -> None:
+    explainer, rows = hard
+    found = explainer.explain(rows[:1], strategy=Auto(time_limit=0.05), n_jobs=3)
+    assert found.status[0].name in ("OPTIMAL", "BOUNDED")
+    assert found.lower_bound[0] <= found.distance[0]
 
 
 def test_boxes_count_like_work(hard: tuple[Explainer, np.ndarray]) -> None:
