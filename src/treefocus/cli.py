@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from treefocus import __version__
 from treefocus.adapters import load_model, translate
 from treefocus.check import judge
+from treefocus.commands.audit import audit
 from treefocus.commands.explain import INTERRUPTED, N_PEOPLE, explain
 from treefocus.commands.schema import schema
 from treefocus.commands.serve import serve
@@ -191,6 +192,7 @@ def check_proof(
 
 
 app.command(short_help="Explain the rows of a file.")(explain)
+app.command(short_help="Audit what a model demands of people, by group.")(audit)
 app.command(short_help="Guess what a file's columns are.")(schema)
 app.command(short_help="A web page and a REST API for your model.")(serve)
 register(app)

@@ -134,7 +134,7 @@ def explain(
     template_of(template, language)  # refused now, not after an hour's work
     path = None if output is None else Path(output)
     _check_output(path)
-    found = _explained(asked, made, search | {"n": ways}, wanted)
+    found = explained(asked, made, search | {"n": ways}, wanted)
     _report(found, path, language)
     if letters is not None:
         _write_letters(found, letters, template, language)
@@ -170,7 +170,7 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", "\\")) or path.is_dir() or not path.suffix
 
 
-def _explained(asked: NamedFiles, made: dict[str, Any], search: dict[str, Any], wanted: Wanted) -> Explanations:
+def explained(asked: NamedFiles, made: dict[str, Any], search: dict[str, Any], wanted: Wanted) -> Explanations:
     """All rows at once."""
     model = load_model(asked.model, allow_pickle=asked.allow_pickle)
     forest = translate(model).forest

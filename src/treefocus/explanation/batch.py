@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,8 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import json as interchange
 from treefocus.explanation import predictions, summary
 from treefocus.explanation.answers import Answers
+from treefocus.explanation.audit.audit import Audit, audit_of
+from treefocus.explanation.audit.preclusion import SAMPLE
 from treefocus.explanation.change import Change, as_written
 from treefocus.explanation.frame import answer_columns, change_columns
 from treefocus.explanation.json import FORMAT
@@ -219,6 +221,47 @@ class Explanations(Answers):
             labels = self._column(groups) if isinstance(groups, str) else list(groups)
             result["groups"] = summary.burdens(labels, self.status, self.distance)
         return result
+
+    def audit(
+        self,
+        groups: Any = None,
+        *,
+        reference: Mapping[str, Any] | None = None,
+        min_group: int = 0,
+        level: float = 0.95,
+        why: int = SAMPLE,
+        first_row: int = 0,
+        n_jobs: int | None = None,
+    ) -> Audit:
+        """What the model demands of these people: who has no way out, what is asked of the others, and of whom more.
+
+        Parameters
+        ----------
+        groups : column, DataFrame, mapping of columns, or a label a row, optional
+            To whom the rows belong; columns of the rows by name, or anything else that has a label a row. The search
+            has not seen them, unless they are columns of the model.
+        reference : mapping of columns to labels, optional
+            The group that the others of a column are compared with; its largest if not given.
+        min_group : int
+            Groups of fewer rows are not shown, nor others from which they could be computed.
+        level : float
+            Of the intervals, and the chance of no false finding at all.
+        why : int
+            How many of the rows without a way out are asked which constraints stand in it.
+        first_row : int
+            The number of the first row, where these are a part of more rows whose audits will be merged.
+        n_jobs : int, optional
+            Threads; all cores if not given.
+
+        Returns
+        -------
+        Audit
+            To read (`to_text`, `to_frame`, `to_html`, `plot`), to merge and to compare.
+        """
+        return audit_of(
+            self, groups, own_column=self._column, reference=reference, min_group=min_group, level=level, why=why,
+            first_row=first_row, n_jobs=n_jobs,
+        )  # fmt: skip
 
     def labelled(self, labels: Sequence[Any] | None) -> Explanations:
         """The same with other names for the rows; None leaves them."""

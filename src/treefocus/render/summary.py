@@ -18,11 +18,11 @@ def summary_text(record: Mapping[str, Any]) -> str:
     """The batch in a few lines, the features that are asked for most, and the groups if there are some."""
     blocks = ["\n".join(_lines(record))]
     if record["features"]:
-        blocks.append(_aligned(_HEADS, feature_cells(record)))
+        blocks.append(aligned(_HEADS, feature_cells(record)))
         left = len(record["features"]) - MANY
         blocks += [f"and {left} more features; to_frame() has all"] if left > 0 else []
     if record.get("groups"):
-        blocks.append(_aligned(_GROUP_HEADS, _group_cells(record)))
+        blocks.append(aligned(_GROUP_HEADS, _group_cells(record)))
     return "\n\n".join(blocks)
 
 
@@ -90,7 +90,8 @@ def _used(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> list[list[str
     return [[line[k] for k in kept] for line in (heads, *cells)]
 
 
-def _aligned(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+def aligned(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A table for the terminal, without the columns that are empty."""
     lines = _used(heads, cells)
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     told = [

@@ -21,6 +21,7 @@ import pyarrow as pa
 from treefocus import kernels
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
+from treefocus.explanation.batch import Explanations
 from treefocus.problem.targets import put
 from treefocus.scale.answers import answer_batch, answer_schema
 from treefocus.search import Auto, Strategy, as_strategy
@@ -102,14 +103,21 @@ class Task:
 
     def answer(self, rows: Rows, stop: threading.Event | None = None) -> pa.RecordBatch:
         """The answers to one batch; given up when `stop` is set."""
+        batch = rows.batch
+        kept = [batch.column(name) for name in self.keep]
+        schema = self.schema(batch.schema)
+        found, beyond = self.explained(batch, stop)
+        return answer_batch(found, schema, kept, beyond | dict(rows.reasons))
+
+    def explained(
+        self, batch: pa.RecordBatch, stop: threading.Event | None = None
+    ) -> tuple[Explanations, dict[int, str]]:
+        """The explanations of one batch, and why rows cannot be answered that hold too large numbers."""
 
         def heed(_: int) -> None:
             if stop is not None and stop.is_set():
                 raise Stopped
 
-        batch = rows.batch
-        kept = [batch.column(name) for name in self.keep]
-        schema = self.schema(batch.schema)
         table, beyond = self._table(batch)
         found = self.explainer.explain(
             table,
@@ -120,7 +128,7 @@ class Task:
             progress=heed,
             seed=self.seed,
         )
-        return answer_batch(found, schema, kept, beyond | dict(rows.reasons))
+        return found, beyond
 
     def _table(self, batch: pa.RecordBatch) -> tuple[pa.Table, dict[int, str]]:
         """The model's columns, and why rows cannot be answered that hold numbers beyond those of the answers."""
