@@ -19,6 +19,7 @@ from treefocus.adapters.trust import trusted
 from treefocus.constraints.kinds import Constraint
 from treefocus.constraints.text import as_constraints
 from treefocus.errors import InvalidInput, reject
+from treefocus.explanation.actions.plan import Plan, plan_of
 from treefocus.explanation.bands import Bands, named_bands
 from treefocus.explanation.batch import Explanations
 from treefocus.explanation.reasons import NotConfirmed, Reason, reasons_of
@@ -278,6 +279,55 @@ class Explainer:
                 known = searched._examples
                 searched._examples = points if known is None else np.concatenate([known, points])
         return Bands(found)
+
+    def actions(
+        self,
+        rows: Any,
+        target: Any = None,
+        at_most: int = 3,
+        *,
+        cover: float | None = None,
+        most_cost: float | None = None,
+        **options: Any,
+    ) -> Plan:
+        """At most so many actions, the same for everybody, that get as many rows as possible the wanted answer.
+
+        Parameters
+        ----------
+        rows : table or Explanations
+            The people, or what this explainer has answered them; then target and options are those of that call.
+        target : a class, Probability, Interval or Score
+            What they want, as in `explain`.
+        at_most : int
+            How many actions there may be.
+        cover : float, optional
+            The opposite question: the share of rows to help, by as few actions as possible; `at_most` is then not
+            looked at.
+        most_cost : float, optional
+            What an action may cost a person, as a distance; who would have to pay more is not counted as helped.
+        **options
+            Further ones of `explain`.
+
+        Returns
+        -------
+        Plan
+            The `actions`, their `coverage`, its `upper_bound`, whom each helps, and a tree that sorts people to
+            actions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from treefocus import Explainer
+        >>> ages = np.array([[20.0], [30.0], [50.0], [60.0]])
+        >>> tree = DecisionTreeClassifier().fit(ages, ["low", "low", "high", "high"])
+        >>> plan = Explainer(tree, ages).actions(ages, "high", at_most=1)
+        >>> plan.coverage, plan.upper_bound, len(plan.actions)
+        (1.0, 1.0, 1)
+        """
+        found = rows if isinstance(rows, Explanations) else self.explain(rows, target, **options)
+        judge = Judge(self.forest, self._own_predict, self._own_scores, self._own_probabilities)
+        return plan_of(found, judge.confirming, at_most, cover, most_cost)
 
     def _ways(
         self, table: Table, group: Group, strategy: Strategy, run: Run, n: int

@@ -1,0 +1,152 @@
+"""Actions worth looking at: from every answer, from what answers have in common, and from around good ones.
+
+An answer that is proven for one person is an action for all: the features that grow to at least their values, those
+that shrink to at most theirs, or by the same steps. Answers that change the same features differ in how far; quantiles
+of their values make actions that are enough for a half, three quarters, all of these people. Their regions tell how far
+a value may go beyond without harm.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from treefocus.explanation.actions.steps import AT_LEAST, AT_MOST, BY, SET, Action, ActionStep
+from treefocus.explanation.answers import Answers
+from treefocus.explanation.region import region_of
+from treefocus.explanation.rounding import difference, short_before
+from treefocus.model.categories import are_categories
+from treefocus.model.forest import Floats
+from treefocus.tables.labels import label_of
+
+Lever = tuple[int, str, float]  # a column, up, down or a category, and which
+UP, DOWN, TO = "up", "down", "to"
+LEVELS = (0.25, 0.5, 0.75, 0.9, 1.0)  # of the people who change the same, how many a value is enough for
+_MOST_SETS, _MOST_UNIONS, _MOST_ANSWERS, _MOST_REGIONS = 40, 8, 150, 25
+_FINE = np.linspace(0.05, 1.0, 20)  # quantiles among which a neighbour is looked for
+
+
+@dataclass(frozen=True, eq=False)
+class Levers:
+    """Of each lever that some answer moves, the values that it is moved to, and by how much, over all answers."""
+
+    answers: Answers
+    values: dict[Lever, Floats]
+    steps: dict[Lever, Floats]
+    sets: Counter[frozenset[Lever]]  # which levers are moved together, and how often
+
+    @classmethod
+    def of(cls, answers: Answers, rows: Iterable[int]) -> Levers:
+        """Of these answered rows."""
+        table, features = answers.table, answers.schema.features
+        is_category = are_categories(table.labels, table.values.shape[1])
+        values: dict[Lever, list[float]] = {}
+        steps: dict[Lever, list[float]] = {}
+        sets: Counter[frozenset[Lever]] = Counter()
+        for i in rows:
+            own = []
+            for j in np.flatnonzero(answers.is_moved[i]).tolist():
+                before, after = float(table.values[i, j]), float(answers.shown[i, j])
+                if is_category[j] or np.isnan(before) or np.isnan(after):
+                    lever = (j, TO, after)
+                else:
+                    lever = (j, UP if after > before else DOWN, 0.0)
+                    told = short_before(before, after, features[j].decimals)
+                    steps.setdefault(lever, []).append(difference(told, after))
+                values.setdefault(lever, []).append(after)
+                own.append(lever)
+            if own and not any(np.isnan(lever[2]) for lever in own):
+                sets[frozenset(own)] += 1
+        return cls(
+            answers, {k: np.array(v) for k, v in values.items()}, {k: np.array(v) for k, v in steps.items()}, sets
+        )
+
+    def step(self, lever: Lever, level: float, *, is_by: bool = False) -> ActionStep:
+        """What is enough for this share of those who move the lever."""
+        column, way, code = lever
+        name = self.answers.schema.features[column].name
+        if way == TO:
+            labels = self.answers.table.labels_of(column)
+            return ActionStep(column, SET, code, name, None if labels is None else label_of(code, labels))
+        known = (self.steps if is_by else self.values)[lever]
+        value = float(
+            np.quantile(known, level, method="higher") if way == UP else np.quantile(known, 1 - level, method="lower")
+        )
+        return ActionStep(column, BY if is_by else AT_LEAST if way == UP else AT_MOST, value, name)
+
+    def action(self, levers: Iterable[Lever], level: float, *, is_by: bool = False) -> Action:
+        """All of these levers, each far enough for this share of people."""
+        return Action.of([self.step(lever, level, is_by=is_by) for lever in levers])
+
+    def most_moved(self) -> list[Lever]:
+        """Those that most people move first, one a column."""
+        order = sorted(self.values, key=lambda lever: (-len(self.values[lever]), lever))
+        first: dict[int, Lever] = {}
+        for lever in order:
+            if not np.isnan(lever[2]):
+                first.setdefault(lever[0], lever)
+        return list(first.values())
+
+
+def candidates(levers: Levers, rows: Sequence[int]) -> list[Action]:
+    """The first actions to look at; rows: answered ones, from which single answers are taken."""
+    moved = levers.most_moved()
+    sets = [own for own, _ in levers.sets.most_common(_MOST_SETS)]
+    sets += [frozenset(moved[:size]) for size in range(1, min(len(moved), _MOST_UNIONS) + 1)]
+    sets.append(frozenset(moved))
+    found = [levers.action(own, level, is_by=is_by) for own in sets for level in LEVELS for is_by in (False, True)]
+    found += [_answer(levers.answers, i, is_by) for i in rows[:_MOST_ANSWERS] for is_by in (False, True)]
+    found += [_deep_in_region(levers.answers, i) for i in rows[:_MOST_REGIONS]]
+    return list(dict.fromkeys(action for action in found if action.steps))
+
+
+def _answer(answers: Answers, i: int, is_by: bool) -> Action:
+    """One answer as an action."""
+    own = Levers.of(answers, [i])
+    return own.action([lever for lever in own.values if not np.isnan(lever[2])], 1.0, is_by=is_by)
+
+
+def _deep_in_region(answers: Answers, i: int) -> Action:
+    """One answer, each number as far from where it was as its region goes."""
+    action = _answer(answers, i, False)
+    group, place = answers.asked_of(i)
+    problem = group.problem.subset(np.array([place]))
+    changed = [step.column for step in action.steps]
+    region = region_of(problem, answers.points[i], changed, answers.schema, answers.table.labels)
+    ends = {one.feature: one for one in region.tolerances}
+    for step in action.steps:
+        low, high = ends[step.feature].shown if step.feature in ends else (np.nan, np.nan)
+        end = high if step.kind == AT_LEAST else low
+        if step.kind != SET and np.isfinite(end):
+            action = action.having(ActionStep(step.column, step.kind, float(end), step.feature))
+    return action
+
+
+def neighbours(action: Action, levers: Levers) -> list[Action]:
+    """Actions with one step less, one more, or one that goes less far or further."""
+    found = [action.without(step) for step in action.steps if len(action.steps) > 1]
+    columns = {step.column for step in action.steps}
+    is_by = any(step.kind == BY for step in action.steps)
+    for lever in levers.most_moved()[:10]:
+        if lever[0] not in columns:
+            found += [action.having(levers.step(lever, level, is_by=is_by)) for level in (0.5, 0.9)]
+    for step in action.steps:
+        found += [action.having(other) for other in _other_values(step, levers)]
+    return list(dict.fromkeys(found))
+
+
+def _other_values(step: ActionStep, levers: Levers) -> list[ActionStep]:
+    """The same step to the values that are next to its own, two on each side."""
+    if step.kind == SET:
+        return [levers.step(lever, 1.0) for lever in levers.values if lever[0] == step.column and lever[1] == TO]
+    way = UP if step.kind == AT_LEAST or (step.kind == BY and step.value > 0) else DOWN
+    lever = (step.column, way, 0.0)
+    if lever not in levers.values:
+        return []
+    every = sorted({levers.step(lever, float(level), is_by=step.kind == BY).value for level in _FINE})
+    place = int(np.searchsorted(every, step.value))
+    near = [value for value in every[max(place - 2, 0) : place + 3] if value != step.value]
+    return [ActionStep(step.column, step.kind, value, step.feature) for value in near]

@@ -1,0 +1,83 @@
+"""What an action is: a few steps, each the same sentence for everybody, such as "savings to at least 5,000"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treefocus.kernels.inputs import Batch
+from treefocus.model.forest import Floats
+
+SET, AT_LEAST, AT_MOST, BY = "set to", "at least", "at most", "by"
+_CLOSE = 1e-9  # of a step by so much: what rounding of sums may do, as a share of the value
+
+
+@dataclass(frozen=True, order=True)
+class ActionStep:
+    """What is to be done about one feature.
+
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    kind : str
+        "set to", "at least", "at most" or "by".
+    value : float
+        To what, or by how much; of a category its number.
+    label : str or None
+        The category, where it is one.
+    """
+
+    column: int
+    kind: str
+    value: float
+    feature: str = ""
+    label: Any = None
+
+    @property
+    def told(self) -> Any:
+        """The number, or the category."""
+        return self.value if self.label is None else self.label
+
+    def applied(self, own: Floats) -> Floats:
+        """(n_rows,) the column after the step; a missing value becomes known, unless it is moved by so much."""
+        if self.kind == SET:
+            return np.full_like(own, self.value)
+        if self.kind == AT_LEAST:
+            return np.fmax(own, self.value)
+        if self.kind == AT_MOST:
+            return np.fmin(own, self.value)
+        return own + self.value
+
+
+@dataclass(frozen=True)
+class Action:
+    """Steps that are taken together, at most one a feature."""
+
+    steps: tuple[ActionStep, ...]
+
+    @classmethod
+    def of(cls, steps: Sequence[ActionStep]) -> Action:
+        """In the order of the features, so that the same steps are the same action."""
+        return cls(tuple(sorted(steps)))
+
+    def applied(self, batch: Batch) -> Floats:
+        """(n_rows, n_features) the rows after the action."""
+        points = batch.rows.copy()
+        for step in self.steps:
+            points[:, step.column] = step.applied(points[:, step.column])
+        if any(step.kind == BY for step in self.steps):  # 0.1 + 0.2 is 0.3 for whoever adds them by hand
+            exact = batch.snapped(points)
+            points = np.where(np.abs(exact - points) <= _CLOSE * np.abs(points), exact, points)
+        return points
+
+    def without(self, step: ActionStep) -> Action:
+        """All other steps."""
+        return Action(tuple(one for one in self.steps if one != step))
+
+    def having(self, step: ActionStep) -> Action:
+        """With this step, in place of that of the same feature if there is one."""
+        return Action.of([*(one for one in self.steps if one.column != step.column), step])
