@@ -25,7 +25,7 @@ from treefocus.explanation.batch import Explanations
 from treefocus.explanation.reasons import NotConfirmed, Reason, reasons_of
 from treefocus.explanation.settled import no_other, settled
 from treefocus.model.categories import Labels
-from treefocus.model.forest import Bools, read_json
+from treefocus.model.forest import Bools, Forest, read_json
 from treefocus.model.grid import readable
 from treefocus.options import EXPLAINER, check
 from treefocus.options import named as options_of
@@ -107,6 +107,14 @@ class Explainer:
     >>> [one.outcome for one in found]
     ['approved', 'approved']
     """
+
+    forest: Forest
+    schema: Schema
+    constraints: tuple[Constraint, ...]
+    distance: Distance
+    distance_name: str
+    space: Space
+    plausibility: Measure | None
 
     def __init__(
         self,

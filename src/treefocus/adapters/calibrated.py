@@ -20,7 +20,7 @@ from treefocus.model.forest import LARGEST, Forest
 from treefocus.model.maps import Map
 from treefocus.model.source import Source
 
-SUPPORTED = (CalibratedClassifierCV,)
+SUPPORTED: tuple[type, ...] = (CalibratedClassifierCV,)
 REFUSED: dict[type, str] = {}
 
 

@@ -18,7 +18,7 @@ from treefocus.kernels.inverse import score_from
 from treefocus.model.forest import LARGEST
 from treefocus.model.source import Source, asked
 
-SUPPORTED = (OneVsRestClassifier,)
+SUPPORTED: tuple[type, ...] = (OneVsRestClassifier,)
 REFUSED: dict[type, str] = {}
 
 

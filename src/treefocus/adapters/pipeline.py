@@ -29,7 +29,7 @@ from treefocus.model.grid import as_input, cell_ends, floor_to
 from treefocus.model.source import Source, asked
 from treefocus.tables.labels import encode
 
-SUPPORTED = (Pipeline,)
+SUPPORTED: tuple[type, ...] = (Pipeline,)
 REFUSED: dict[type, str] = {}
 # The forest of a pipeline that was taken apart before, and what the pipeline held then. Trust asks the pipeline again.
 _kept: WeakKeyDictionary[Pipeline, tuple[list[Any], Forest | None]] = WeakKeyDictionary()

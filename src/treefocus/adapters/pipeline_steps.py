@@ -34,10 +34,10 @@ from treefocus.adapters.pipeline_functions import INSTEAD, check_function
 from treefocus.errors import UnsupportedModel
 from treefocus.tables.labels import is_null
 
-SCALERS = (
+SCALERS: tuple[type, ...] = (
     StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, PowerTransformer, QuantileTransformer, Binarizer,
 )  # fmt: skip
-ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
+ENCODERS: tuple[type, ...] = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 _STEPS = (
     ColumnTransformer, FeatureUnion, Pipeline, SimpleImputer, MissingIndicator, FunctionTransformer, KBinsDiscretizer,
     *SCALERS, *ENCODERS,

@@ -40,7 +40,7 @@ from treefocus.model.source import Source, asked
 
 _TREES = (DecisionTreeClassifier, DecisionTreeRegressor)  # the extra trees derive from them
 _BAGGING = (BaggingClassifier, BaggingRegressor)
-SUPPORTED = (
+SUPPORTED: tuple[type, ...] = (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreeClassifier,
@@ -58,7 +58,7 @@ SUPPORTED = (
     HistGradientBoostingRegressor,
     IsolationForest,
 )
-REFUSED = {
+REFUSED: dict[type, str] = {
     AdaBoostRegressor: (
         "it predicts the weighted median of its trees, which is no sum; "
         "use GradientBoostingRegressor or RandomForestRegressor instead."

@@ -14,7 +14,7 @@ from treefocus.errors import UnsupportedModel
 from treefocus.model.maps import Map
 from treefocus.model.source import Source
 
-SUPPORTED = (TransformedTargetRegressor,)
+SUPPORTED: tuple[type, ...] = (TransformedTargetRegressor,)
 REFUSED: dict[type, str] = {}
 _FUNCTIONS: dict[Any, tuple[Map, ...]] = {None: (), np.exp: (("exp",),), np.expm1: (("expm1",),)}
 

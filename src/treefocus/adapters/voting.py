@@ -21,7 +21,7 @@ from treefocus.model.forest import Floats, Forest
 from treefocus.model.shares import has_shares
 from treefocus.model.source import Source, asked
 
-SUPPORTED = (VotingClassifier, VotingRegressor)
+SUPPORTED: tuple[type, ...] = (VotingClassifier, VotingRegressor)
 REFUSED: dict[type, str] = {}
 
 

@@ -29,7 +29,7 @@ from treefocus.model.forest import LARGEST, Forest
 from treefocus.model.shares import has_shares
 from treefocus.model.source import Source, asked
 
-SUPPORTED = (
+SUPPORTED: tuple[type, ...] = (
     GridSearchCV,
     RandomizedSearchCV,
     HalvingGridSearchCV,

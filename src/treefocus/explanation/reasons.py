@@ -53,7 +53,7 @@ class Undecided(Reason):
     """What the status says, and that the search left cases that it cannot decide."""
 
     status: Status
-    of: ClassVar = (Status.BOUNDED, Status.NOT_FOUND)  # what the others say is decided
+    of: ClassVar[tuple[Status, ...]] = (Status.BOUNDED, Status.NOT_FOUND)  # what the others say is decided
 
     @property
     def code(self) -> str:  # noqa: D102

@@ -29,8 +29,9 @@ class Neighbours:
 
     def __init__(self, problem: Problem) -> None:
         examples, batch = _examples(problem), problem.batch
-        self.is_category = batch.is_category
-        self.offset, self.scale = batch.offset, batch.scale
+        self.is_category: Bools = batch.is_category
+        self.offset: Floats = batch.offset
+        self.scale: Floats = batch.scale
         chosen = np.unique(np.linspace(0, len(examples.rows) - 1, min(len(examples.rows), _EXAMPLES)).astype(np.intp))
         self.rows, first = np.unique(examples.rows[chosen], axis=0, return_index=True)
         self.answer = examples.answer[chosen][first]

@@ -18,7 +18,8 @@ class Located:
     """A value from a file and where it stands; parts of it know their places too."""
 
     def __init__(self, value: Any, source: str, node: yaml.Node | None = None) -> None:
-        self.value, self._source, self._node = value, source, node
+        self.value: Any = value
+        self._source, self._node = source, node
 
     def refuse(self, why: str) -> NoReturn:
         """Raise `InvalidInput` with the place."""

@@ -32,7 +32,8 @@ class Status(Enum):
     NOT_FOUND = "no change was found, and none was ruled out"
     INVALID = "the row cannot be read by the model"
 
-    __hash__ = object.__hash__  # by identity; that of Enum is slow, and there is one for every row
+    def __hash__(self) -> int:
+        return object.__hash__(self)  # by identity; that of Enum is slow, and there is one for every row
 
     @property
     def has_answer(self) -> bool:
