@@ -296,6 +296,7 @@ class Explainer:
         *,
         cover: float | None = None,
         most_cost: float | None = None,
+        gradual: bool = False,
         **options: Any,
     ) -> Plan:
         """At most so many actions, the same for everybody, that get as many rows as possible the wanted answer.
@@ -313,6 +314,8 @@ class Explainer:
             looked at.
         most_cost : float, optional
             What an action may cost a person, as a distance; who would have to pay more is not counted as helped.
+        gradual : bool
+            Whether everybody goes only as far as it takes, by tenths of the way, instead of the whole action.
         **options
             Further ones of `explain`.
 
@@ -335,7 +338,7 @@ class Explainer:
         """
         found = rows if isinstance(rows, Explanations) else self.explain(rows, target, **options)
         judge = Judge(self.forest, self._own_predict, self._own_scores, self._own_probabilities)
-        return plan_of(found, judge.confirming, at_most, cover, most_cost)
+        return plan_of(found, judge.confirming, at_most, cover, most_cost, gradual)
 
     def _ways(
         self, table: Table, group: Group, strategy: Strategy, run: Run, n: int

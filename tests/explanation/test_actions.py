@@ -48,11 +48,11 @@ def applied(plan: Plan, number: int, data: pd.DataFrame) -> pd.DataFrame:
 
 
 @settings(max_examples=12)
-@given(st.integers(0, 10_000), st.integers(1, 3), st.sampled_from([None, 0.6]))
-def test_every_pair_is_what_the_model_says(seed: int, at_most: int, most_cost: float | None) -> None:
+@given(st.integers(0, 10_000), st.integers(1, 3), st.sampled_from([None, 0.6]), st.booleans())
+def test_every_pair_is_what_the_model_says(seed: int, at_most: int, most_cost: float | None, gradual: bool) -> None:
     model, data = trained(seed)
     explainer = Explainer(model, data, constraints=[Fixed("c"), Increasing("a")])
-    plan = explainer.actions(data, True, at_most, most_cost=most_cost)
+    plan = explainer.actions(data, True, at_most, most_cost=most_cost, gradual=gradual)
     asked = np.flatnonzero(~model.predict(data))
     assert plan.rows.tolist() == asked.tolist()
     assert len(plan.actions) <= at_most
@@ -63,6 +63,10 @@ def test_every_pair_is_what_the_model_says(seed: int, at_most: int, most_cost: f
         allowed = (after["c"] == rows["c"]) & (after["a"] >= rows["a"])
         allowed &= ((after >= data.min()) & (after <= data.max())).all(axis=1)
         helps = allowed.to_numpy() & model.predict(after)
+        for tenths in range(1, 10) if gradual else ():  # only as far as it takes
+            nearer = np.rint(rows + tenths / 10 * (after - rows)).astype(int)
+            nearer_cost = (np.abs(nearer - rows) / scale).sum(axis=1).to_numpy()
+            cost = np.where(helps & model.predict(nearer), np.minimum(cost, nearer_cost), cost)
         if most_cost is not None:
             helps &= cost <= most_cost
         np.testing.assert_array_equal(np.isfinite(one.cost), helps)

@@ -27,6 +27,8 @@ def plan_text(facts: Record) -> str:
     cover = facts["wanted"]["cover"]
     if cover is not None and facts["coverage"] < cover:
         head += f" That is below the {share(cover)} that were asked for."
+    if facts["wanted"]["gradual"]:
+        head += " Everybody goes only as far as it takes."
     lines = [head, *(f"{k}. {action_text(one, facts['units'])}" for k, one in enumerate(facts["actions"], start=1))]
     known = "proven to be the best choice" if facts["is_optimal"] else "the best choice that was found"
     by = "" if facts["chosen_by"] == facts["asked"] else f", chosen by {facts['chosen_by']:,} of the people"

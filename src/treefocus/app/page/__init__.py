@@ -10,7 +10,7 @@ from nicegui import ui
 
 from treefocus.app.card import card
 from treefocus.app.jobs import Jobs
-from treefocus.app.page import answer, batch, comparison, picker, question, trying, values
+from treefocus.app.page import answer, batch, comparison, everyone, picker, question, trying, values
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, heading, named, section
 from treefocus.app.service import Service
@@ -58,6 +58,8 @@ def build(desk: Desk) -> None:
                 trying.build(desk)
             with section("Many rows", "many"):
                 batch.build(desk)
+            with section("Everyone", "everyone"):
+                everyone.build(desk)
 
 
 def _header(desk: Desk) -> None:

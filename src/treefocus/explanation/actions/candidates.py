@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,7 @@ Lever = tuple[int, str, float]  # a column, up, down or a category, and which
 UP, DOWN, TO = "up", "down", "to"
 LEVELS = (0.25, 0.5, 0.75, 0.9, 1.0)  # of the people who change the same, how many a value is enough for
 _MOST_SETS, _MOST_UNIONS, _MOST_ANSWERS, _MOST_REGIONS = 40, 8, 150, 25
+_MIXED = 150  # actions whose levers go unequally far
 _FINE = np.linspace(0.05, 1.0, 20)  # quantiles among which a neighbour is looked for
 
 
@@ -100,7 +101,35 @@ def candidates(levers: Levers, rows: Sequence[int]) -> list[Action]:
     found = [levers.action(own, level, is_by=is_by) for own in sets for level in LEVELS for is_by in (False, True)]
     found += [_answer(levers.answers, i, is_by) for i in rows[:_MOST_ANSWERS] for is_by in (False, True)]
     found += [_deep_in_region(levers.answers, i) for i in rows[:_MOST_REGIONS]]
+    found += _mixed(levers, moved)
+    found += [_longer(action, times) for action in found if _is_by(action) for times in (1.5, 2.0)]
     return list(dict.fromkeys(action for action in found if action.steps))
+
+
+def _mixed(levers: Levers, moved: Sequence[Lever]) -> list[Action]:
+    """A few levers at a time, one this far and another that far; the same at every call."""
+    draw = np.random.default_rng(0)
+    found = []
+    for _ in range(_MIXED if moved else 0):
+        size = int(draw.integers(1, min(len(moved), 5) + 1))
+        own = draw.choice(min(len(moved), _MOST_UNIONS), min(size, _MOST_UNIONS), replace=False).tolist()
+        is_by = bool(draw.integers(0, 2))
+        found.append(Action.of([levers.step(moved[k], float(draw.choice(LEVELS)), is_by=is_by) for k in own]))
+    return found
+
+
+def _is_by(action: Action) -> bool:
+    return any(step.kind == BY for step in action.steps)
+
+
+def _longer(action: Action, times: float) -> Action:
+    """Steps by so much, several times as long, in whole numbers where they were such."""
+    steps = []
+    for step in action.steps:
+        long = step.value * times
+        value = float(np.rint(long)) if step.value.is_integer() else float(f"{long:.6g}")
+        steps.append(replace(step, value=value) if step.kind == BY else step)
+    return Action.of(steps)
 
 
 def _answer(answers: Answers, i: int, is_by: bool) -> Action:
@@ -133,6 +162,8 @@ def neighbours(action: Action, levers: Levers) -> list[Action]:
     for lever in levers.most_moved()[:10]:
         if lever[0] not in columns:
             found += [action.having(levers.step(lever, level, is_by=is_by)) for level in (0.5, 0.9)]
+    if is_by:
+        found += [_longer(action, times) for times in (0.8, 1.25)]
     for step in action.steps:
         found += [action.having(other) for other in _other_values(step, levers)]
     return list(dict.fromkeys(found))

@@ -20,6 +20,7 @@ from treefocus.problem.problem import Problem
 from treefocus.search.confirmed import Confirm, sure
 
 Rows = NDArray[np.intp]
+FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of the way, where people go only as far as it takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +34,14 @@ class Effect:
 class Applicants:
     """The rows that actions are for, and who confirms that an action is enough."""
 
-    def __init__(self, answers: Answers, rows: Rows, confirming: Callable[[Any], Confirm]) -> None:
-        """rows: numbers in the batch of those that do not have what is wanted."""
-        self.answers, self.rows, self._confirming = answers, rows, confirming
+    def __init__(
+        self, answers: Answers, rows: Rows, confirming: Callable[[Any], Confirm], is_gradual: bool = False
+    ) -> None:
+        """rows: numbers in the batch of those that do not have what is wanted.
+
+        is_gradual: whether each of them goes only as far as it takes.
+        """
+        self.answers, self.rows, self._confirming, self.is_gradual = answers, rows, confirming, is_gradual
         place = np.full(len(answers), -1)
         place[rows] = np.arange(len(rows))
         self._parts: list[tuple[Rows, Problem, Confirm]] = []
@@ -50,19 +56,19 @@ class Applicants:
 
     def some(self, chosen: Rows) -> Applicants:
         """Some of them."""
-        return Applicants(self.answers, self.rows[chosen], self._confirming)
+        return Applicants(self.answers, self.rows[chosen], self._confirming, self.is_gradual)
 
     def effect(self, action: Action, *, is_confirmed: bool = False) -> Effect:
         """What an action does for each of them; is_confirmed: whether the model itself is asked."""
         cost, allowed = np.full(len(self), np.inf), np.zeros(len(self), bool)
         for places, problem, confirm in self._parts:
-            points = action.applied(problem.batch)
-            obeys = problem.obeys(points)
-            allowed[places] = obeys
-            helped = np.flatnonzero(obeys)
             asked: Confirm = confirm if is_confirmed else sure
-            helped = helped[asked(problem.subset(helped), points[helped])] if helped.size else helped
-            cost[places[helped]] = problem.subset(helped).distance_to(points[helped])
+            allowed[places], own = _at(problem, action, 1.0, asked)
+            helped = np.flatnonzero(np.isfinite(own))
+            for fraction in FRACTIONS if self.is_gradual else ():
+                _, nearer = _at(problem.subset(helped), action, fraction, asked)
+                own[helped] = np.minimum(own[helped], nearer)
+            cost[places] = own
         return Effect(cost, allowed)
 
     def costs(self, actions: Sequence[Action]) -> Floats:
@@ -71,3 +77,14 @@ class Applicants:
         for k, action in enumerate(actions):
             found[k] = self.effect(action).cost
         return found
+
+
+def _at(problem: Problem, action: Action, fraction: float, confirm: Confirm) -> tuple[Bools, Floats]:
+    """Whether this part of an action's way is allowed for each row, and what it costs; infinity for no help."""
+    points = action.applied(problem.batch, fraction)
+    obeys, cost = problem.obeys(points), np.full(len(points), np.inf)
+    helped = np.flatnonzero(obeys)
+    if helped.size:
+        helped = helped[confirm(problem.subset(helped), points[helped])]
+        cost[helped] = problem.subset(helped).distance_to(points[helped])
+    return obeys, cost

@@ -29,7 +29,7 @@ from treefocus.search.confirmed import Confirm
 from treefocus.tables.frames import frame_of
 
 MOST_ROWS = 1_000  # by which actions are chosen; they are measured on all
-_ROUNDS = 4  # of looking around the chosen actions
+_ROUNDS = 10  # of looking around the chosen actions
 _RECHECKS = 5  # choices that the model itself may overrule
 
 
@@ -209,6 +209,7 @@ def plan_of(
     at_most: int,
     cover: float | None,
     most_cost: float | None,
+    gradual: bool,
 ) -> Plan:
     """The plan for the rows of these answers; confirming: who decides, for what is asked."""
     _check(answers, at_most, cover, most_cost)
@@ -217,7 +218,7 @@ def plan_of(
     rows = np.flatnonzero(is_read & ~is_there)
     limit = np.inf if most_cost is None else float(most_cost)
     is_reachable = ~(answers.lower_bound[rows] > limit * (1 + 1e-9)) & (answers.status[rows] != Status.INFEASIBLE)
-    everybody = Applicants(answers, rows, confirming)
+    everybody = Applicants(answers, rows, confirming, gradual)
     spread = np.unique(np.linspace(0, max(len(rows) - 1, 0), min(MOST_ROWS, len(rows))).astype(np.intp))
     few = everybody.some(spread)
     search = _Search(few, limit, at_most, None if cover is None else int(np.ceil(cover * len(few) - 1e-9)))
@@ -228,7 +229,8 @@ def plan_of(
         answers, rows, planned,
         upper_bound=float(is_reachable.mean()) if len(rows) else float("nan"),
         is_optimal=choice.is_optimal, curve=search.curve(len(chosen)), looked_at=len(search.actions),
-        chosen_by=len(few), wanted={"at_most": at_most, "cover": cover, "most_cost": most_cost},
+        chosen_by=len(few),
+        wanted={"at_most": at_most, "cover": cover, "most_cost": most_cost, "gradual": bool(gradual)},
     )  # fmt: skip
 
 

@@ -64,11 +64,18 @@ class Action:
         """In the order of the features, so that the same steps are the same action."""
         return cls(tuple(sorted(steps)))
 
-    def applied(self, batch: Batch) -> Floats:
-        """(n_rows, n_features) the rows after the action."""
+    def applied(self, batch: Batch, fraction: float = 1.0) -> Floats:
+        """(n_rows, n_features) the rows after the action, or after this part of the way; categories change at once."""
         points = batch.rows.copy()
         for step in self.steps:
-            points[:, step.column] = step.applied(points[:, step.column])
+            before, after = batch.rows[:, step.column], step.applied(batch.rows[:, step.column])
+            is_number = step.label is None and not batch.is_category[step.column]
+            goes = is_number & np.isfinite(before) & np.isfinite(after)
+            points[:, step.column] = (
+                np.where(goes, before + fraction * (after - before), after) if fraction < 1 else after
+            )
+        if fraction < 1:
+            return batch.snapped(points)
         if any(step.kind == BY for step in self.steps):  # 0.1 + 0.2 is 0.3 for whoever adds them by hand
             exact = batch.snapped(points)
             points = np.where(np.abs(exact - points) <= _CLOSE * np.abs(points), exact, points)
