@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import narwhals as nw
@@ -121,23 +122,37 @@ def _as_written(seen: NDArray[np.float64], is_single: bool) -> list[float]:
 def _decimals(seen: NDArray[np.float64], is_single: bool) -> int | None:
     """The fewest decimals in which all values can be written, None where that takes more digits than people write."""
     most = float(np.abs(seen).max())
+    few = seen[[0, len(seen) // 2, -1]]  # settle most columns, before all values are asked
+    near = list(zip(few.tolist(), (3.0 * _spacing(few, is_single)).tolist(), strict=True))
     for decimals in range(_DECIMALS + 1):
         if decimals and most * 10.0**decimals >= 10.0 ** (_DIGITS_SINGLE if is_single else _DIGITS):
             return None
-        if _are_multiples(seen, Steps.of(float(f"1e-{decimals}"), is_single=is_single)):
+        can_be = all(abs(round(value, decimals) - value) <= far for value, far in near)
+        if can_be and _are_multiples(seen, _steps(float(f"1e-{decimals}"), is_single)):
             return decimals
     return None
 
 
 def _round_step(seen: NDArray[np.float64], is_single: bool) -> float | None:
     """The largest round step of which all values are multiples."""
-    return next((step for step in _STEPS if _are_multiples(seen, Steps.of(step, is_single=is_single))), None)
+    return next((step for step in _STEPS if _are_multiples(seen, _steps(step, is_single))), None)
+
+
+@cache
+def _steps(step: float, is_single: bool) -> Steps:
+    """The multiples of one of the few steps that columns are tried with, made once."""
+    return Steps.of(step, is_single=is_single)
 
 
 def _are_multiples(seen: NDArray[np.float64], steps: Steps) -> bool:
     """Whether all values are, but for the rounding of a sum or two."""
-    spacing = np.spacing(np.abs(seen).astype(np.float32)) if steps.is_single else np.spacing(np.abs(seen))
-    return bool((np.abs(steps.nearest(seen) - seen) <= 2.0 * spacing).all())
+    return bool((np.abs(steps.nearest(seen) - seen) <= 2.0 * _spacing(seen, steps.is_single)).all())
+
+
+def _spacing(values: NDArray[np.float64], is_single: bool) -> NDArray[np.float64]:
+    """How far the next float is from each value."""
+    held = np.abs(values).astype(np.float32) if is_single else np.abs(values)
+    return np.spacing(held).astype(np.float64)
 
 
 def _numbers(column: nw.Series[Any]) -> NDArray[np.float64] | None:
