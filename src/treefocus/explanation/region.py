@@ -242,11 +242,8 @@ def _values(problem: Problem, grid: Grid, box: _Box, point: Floats, numbers: lis
             listed = batch.lists.of(j)
             inside = np.append(listed[(listed >= low[j]) & (listed <= high[j])], point[j])
             low[j], high[j] = inside.min(), inside.max()
-    is_room = low != point, high != point
-    return (
-        np.where(is_room[0], batch.lists.up(low, batch.grain), low),
-        np.where(is_room[1], batch.lists.down(high, batch.grain), high),
-    )
+    ends = batch.lists.inside(low, high, batch.grain)
+    return np.where(low != point, ends[0], low), np.where(high != point, ends[1], high)
 
 
 def _tolerance(

@@ -159,19 +159,13 @@ class Lists:
             self._stepped[key] = columns, None if numbers is None else StepColumns.from_numbers(numbers)
         return self._stepped[key]
 
-    def down(self, values: Floats, grain: Int8s) -> Floats:
-        """(..., n_features) the largest value not above the given one that each column can hold; of lists, any."""
-        result, (columns, steps) = snapped_down(values, grain), self.stepped(grain)
+    def inside(self, low: Floats, high: Floats, grain: Int8s) -> tuple[Floats, Floats]:
+        """(..., n_features) the ends of boxes, moved inwards to values that each column can hold; of lists, any."""
+        from_, to = -snapped_down(-low, grain), snapped_down(high, grain)
+        columns, steps = self.stepped(grain)
         if steps is not None:
-            result[..., columns] = steps.down(values[..., columns])
-        return result
-
-    def up(self, values: Floats, grain: Int8s) -> Floats:
-        """The same for the smallest not below."""
-        result, (columns, steps) = -snapped_down(-values, grain), self.stepped(grain)
-        if steps is not None:
-            result[..., columns] = steps.up(values[..., columns])
-        return result
+            from_[..., columns], to[..., columns] = steps.up(low[..., columns]), steps.down(high[..., columns])
+        return from_, to
 
     def nearest(self, column: int, values: Floats, low: Floats, high: Floats) -> Floats:
         """The listed value nearest to each, between low and high; a missing value stays missing."""

@@ -163,7 +163,7 @@ def _boxed(
     with np.errstate(invalid="ignore"):
         low, high = np.maximum(low, draft.low), np.minimum(high, draft.high)
         is_inside = (rows >= low) & (rows <= high)  # a value may stay, also one that the column could not take anew
-        low, high = lists.up(low, grain), lists.down(high, grain)
+        low, high = lists.inside(low, high, grain)
         low, high = np.where(is_inside, np.minimum(low, rows), low), np.where(is_inside, np.maximum(high, rows), high)
     is_lost = is_frozen & draft.must_be_known
     may_be_missing = draft.may_be_missing & _may_be_empty(forest)

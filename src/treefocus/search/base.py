@@ -96,6 +96,8 @@ class Run:
 
     def again(self, n_rows: int, n_before: int) -> Run:
         """The same for work on so many of the rows, whose turn comes now; the others before count for progress."""
+        if self.clock is not None and self.clock.n_rows == n_rows:  # all of them: no time went to others
+            return self
         clock = None if self.clock is None else self.clock.again(n_rows)
         listener = self.progress
         if listener is None or not n_before:
