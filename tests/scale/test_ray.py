@@ -42,7 +42,7 @@ def explainer() -> Explainer:
 
 @pytest.fixture(scope="module")
 def rows() -> pa.Table:
-    return loan_rows(3000)
+    return loan_rows(1200)
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +66,10 @@ def gathered(dataset: Any) -> pa.Table:
 def test_the_bytes_of_one_process(explainer: Explainer, rows: pa.Table, expected: pa.Table) -> None:
     from treefocus.scale.ray import explain_dataset
 
-    dataset = ray.data.from_arrow([rows.slice(start, 500) for start in range(0, 3000, 500)])
-    answers = explain_dataset(explainer, dataset, n_workers=2, batch_rows=300, keep=["customer"]).materialize()
+    dataset = ray.data.from_arrow([rows.slice(start, 200) for start in range(0, 1200, 200)])
+    answers = explain_dataset(explainer, dataset, n_workers=2, batch_rows=150, keep=["customer"]).materialize()
     assert as_bytes(gathered(answers)) == as_bytes(expected)
-    assert "3000" in answers.stats()  # Ray's own account of the progress
+    assert "1200" in answers.stats()  # Ray's own account of the progress
 
 
 def test_columns_of_other_types(explainer: Explainer) -> None:
@@ -89,7 +89,7 @@ def test_a_killed_worker_costs_nothing_but_time(
     from treefocus.scale.ray import map_task
 
     fatal = FatalOnce.task(explainer, tmp_path / "killed")
-    dataset = ray.data.from_arrow([rows.slice(start, 500) for start in range(0, 3000, 500)])
-    answers = map_task(fatal, dataset, n_workers=2, batch_rows=250)
+    dataset = ray.data.from_arrow([rows.slice(start, 200) for start in range(0, 1200, 200)])
+    answers = map_task(fatal, dataset, n_workers=2, batch_rows=100)
     assert as_bytes(gathered(answers)) == as_bytes(expected)
     assert (tmp_path / "killed").exists()

@@ -34,7 +34,7 @@ def spark() -> Iterator[Any]:
         .config("spark.driver.memory", "1g")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "200")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
         .getOrCreate()
     )
@@ -50,7 +50,7 @@ def explainer() -> Explainer:
 
 @pytest.fixture(scope="module")
 def rows() -> pa.Table:
-    return loan_rows(2000)
+    return loan_rows(800)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def frame(spark: Any, rows: pa.Table, tmp_path: Path) -> Any:
     from pyarrow import parquet
 
     for k in range(4):
-        parquet.write_table(rows.slice(500 * k, 500), tmp_path / f"rows-{k}.parquet")
+        parquet.write_table(rows.slice(200 * k, 200), tmp_path / f"rows-{k}.parquet")
     return spark.read.parquet(str(tmp_path)).repartition(4, "customer")
 
 
@@ -83,7 +83,7 @@ def test_the_answers_of_one_process(spark: Any, explainer: Explainer, frame: Any
     answers = explain_frame(explainer, frame, keep=["customer"], rows_done=rows_done)
     assert answers.columns == expected.schema.names
     assert collected(answers) == by_customer(expected.to_pylist())
-    assert rows_done.value == 2000
+    assert rows_done.value == 800
 
 
 def test_columns_of_other_types(spark: Any, explainer: Explainer, tmp_path: Path) -> None:
