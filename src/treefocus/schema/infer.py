@@ -152,7 +152,7 @@ def _are_multiples(seen: NDArray[np.float64], steps: Steps) -> bool:
 def _spacing(values: NDArray[np.float64], is_single: bool) -> NDArray[np.float64]:
     """How far the next float is from each value."""
     held = np.abs(values).astype(np.float32) if is_single else np.abs(values)
-    return np.spacing(held).astype(np.float64)
+    return np.asarray(np.spacing(held), np.float64)
 
 
 def _numbers(column: nw.Series[Any]) -> NDArray[np.float64] | None:
