@@ -35,7 +35,7 @@ from treefocus import Explainer, Forest, kernels, loans
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(treefocus.__file__).parent
-OPTION = "weights"
+OPTION = "vary"  # added when the record of options was there; its name means nothing else
 COLUMNS = 100
 LABELS = ("coding", "labels")  # the module that turns categories into numbers and back, by its names
 CONVERSIONS = ("encode", "encode_text", "decode", "label_of")

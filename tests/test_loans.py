@@ -87,7 +87,7 @@ def test_the_forest_learns_the_rule(trained):
 
 
 def test_training_is_repeatable(trained):
-    again = loans.train()
+    again = loans.train.__wrapped__()  # anew: the tests keep the first one
     np.testing.assert_array_equal(again.model.predict(again.X_test), trained.model.predict(trained.X_test))
 
 

@@ -14,7 +14,7 @@ from support.streams import FatalOnce, answers_of_one_process, loan_explainer, l
 from treefocus import Explainer
 
 ray = pytest.importorskip("ray", reason="needs the extra ray")
-pytestmark = pytest.mark.filterwarnings("default")  # of what Ray itself does
+pytestmark = [pytest.mark.campaign, pytest.mark.filterwarnings("default")]  # of what Ray itself does
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -17,6 +17,7 @@ from treefocus import Explainer
 
 pytest.importorskip("pyspark", reason="needs the extra spark")
 pytestmark = [
+    pytest.mark.campaign,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
     pytest.mark.filterwarnings("default"),  # of what Spark itself does
 ]
