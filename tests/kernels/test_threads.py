@@ -68,7 +68,7 @@ FORKED = """
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fork_finds_the_kernels_at_work() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(FORKED)], env=environment(), capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", textwrap.dedent(FORKED)], env=environment(), capture_output=True, text=True, timeout=240,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -88,11 +88,11 @@ def test_a_signal_stops_a_long_run_that_then_goes_on(tmp_path: Path, stop: signa
     command = [sys.executable, "-m", "treefocus", "explain", "model.json", "rows.csv", "--train", "train.csv"]
     command += ["-o", "out", "--part-rows", "100"]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 120
+    until = time.monotonic() + 240
     while not (tmp_path / "out" / "part-00000.parquet").exists() and time.monotonic() < until:
         time.sleep(0.01)
     process.send_signal(stop)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=240)
     assert process.returncode == code, said
     assert "goes on from there" in said
     assert "Traceback" not in said

@@ -15,7 +15,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
 DARK: dict[str, Any] = DESKTOP | {"color_scheme": "dark"}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-PATIENCE = 120_000  # milliseconds until the page is given up on: machines may be busy
+PATIENCE = 240_000  # milliseconds until the page is given up on: machines may be busy
 
 # Two frames, so that what has just been asked for has begun to move; a spinner turns without end and does not count.
 SETTLED = """async () => {

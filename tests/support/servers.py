@@ -26,7 +26,7 @@ from treefocus.app.service import Service
 from treefocus.model.forest import Floats
 from treefocus.tables.table import as_table
 
-PATIENCE = 120.0  # seconds until a server is given up on: machines may be busy
+PATIENCE = 240.0  # seconds until a server is given up on: machines may be busy
 
 
 @contextmanager

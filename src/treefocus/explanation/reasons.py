@@ -137,8 +137,9 @@ def _without_details() -> dict[str, Reason]:
 
 def reasons_of(outcome: Outcome, own: Mapping[int, Reason] | None = None) -> tuple[Reason, ...]:
     """Why each row came out so: its own reason, where it has one, else its status's."""
-    of_status: dict[Status, Reason] = {status: ByStatus(status) for status in Status}
-    reasons = [of_status[status] for status in outcome.status]
+    reasons = np.empty(len(outcome.status), object)
+    for status in Status:
+        reasons[outcome.status == status] = ByStatus(status)
     for i in np.flatnonzero(outcome.is_undecided if outcome.is_undecided is not None else []).tolist():
         if outcome.status[i] in Undecided.of:
             reasons[i] = Undecided(outcome.status[i])
