@@ -298,6 +298,7 @@ def test_more_calls_than_it_takes_are_turned_away(
         return explain(*given, **options)
 
     monkeypatch.setattr(slow, "explain", held_up)
+    monkeypatch.setattr(Limits, "calls_per_client", 9)  # all of these come from one client
     with serving(slow, tmp_path) as client:
         codes: list[int] = []
 

@@ -23,6 +23,7 @@ from treefocus.app.job_folder import JobFolder
 from treefocus.app.jobs import PART, Jobs
 from treefocus.app.limits import Limits
 from treefocus.app.messages import ExplainBody
+from treefocus.app.rows import find
 from treefocus.app.service import Service
 from treefocus.storage import atomic
 
@@ -85,6 +86,27 @@ def test_a_job_gives_the_answers_of_single_calls(client: httpx.Client, declined:
     assert [row | {"row": 0} for row in result["rows"]] == [row | {"row": 0} for row in single]
     listed = client.get("/v1/jobs").json()["jobs"]
     assert [one["id"] for one in listed] == [job["id"]]
+
+
+def test_rows_keep_their_own_numbers_and_their_answers_in_a_filtered_batch(
+    client: httpx.Client, service: Service
+) -> None:
+    chosen = find(service, "income>40000 late_payments>=1", "declined")[:6]
+    assert chosen != list(range(6))
+    rows = [service.written(i) for i in chosen]
+    body = {"rows": rows, "ids": [chosen[0], *(f"{i} (A-{i})" for i in chosen[1:])]}
+    place = client.post("/v1/jobs", json=body).headers["location"]
+    assert ended(client, place)["status"] == "done"
+    found = client.get(f"{place}/result").json()["rows"]
+    assert [row["row"] for row in found] == body["ids"]
+    for i, row in zip(chosen, found, strict=True):  # asked alone, without a clock, the answer is the same
+        (alone,) = client.post("/v1/explain", json={"rows": [service.written(i)], "ids": [i]}).json()["rows"]
+        assert alone | {"row": row["row"]} == row
+        assert alone["row"] == i
+    for path in ("/v1/explain", "/v1/jobs"):
+        refused = client.post(path, json=body | {"ids": [1]})
+        assert refused.status_code == 422
+        assert refused.json()["detail"] == "ids must be a name for each of the 6 rows, got 1."
 
 
 def test_a_job_without_rows_is_done_at_once(client: httpx.Client) -> None:

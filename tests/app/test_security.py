@@ -32,9 +32,9 @@ def client(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield one
 
 
-@pytest.fixture(scope="module")
-def guarded(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with serving(service, tmp_path_factory.mktemp("jobs"), host="0.0.0.0", token=TOKEN) as one:
+@pytest.fixture
+def guarded(service: Service, tmp_path: Path) -> Iterator[httpx.Client]:
+    with serving(service, tmp_path / "jobs", host="0.0.0.0", token=TOKEN) as one:  # a new one counts no guesses yet
         yield one
 
 
@@ -42,11 +42,11 @@ def test_elsewhere_than_here_needs_a_token(service: Service, tmp_path: Path) -> 
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
         with pytest.raises(InvalidInput, match="--token must be given when --host is not one of"):
             create_app(service, tmp_path, host=host, with_page=False)
-        check_binding(host, TOKEN)
+        check_binding(host, [TOKEN])
     for host in ("127.0.0.1", "localhost", "::1"):
-        check_binding(host, None)
+        check_binding(host, [])
     with pytest.raises(InvalidInput, match="--token must be at least 16 characters long, got 5"):
-        check_binding("127.0.0.1", "short")
+        check_binding("127.0.0.1", ["short"])
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import numpy as np
 import uvicorn
 
 from treefocus import loans
+from treefocus.app.connections import ImpatientProtocol
 from treefocus.app.limits import Limits
 from treefocus.app.question import ExplainOptions
 from treefocus.app.server import create_app
@@ -34,7 +35,9 @@ def serving(service: Service, folder: Path, **options: Any) -> Iterator[httpx.Cl
     """A client of a server in a thread, without the page."""
     listener = socket.create_server(("127.0.0.1", 0))
     app = create_app(service, folder, with_page=False, **options)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="error", ws="none", http=ImpatientProtocol, timeout_graceful_shutdown=1)
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -10,9 +10,13 @@ from treefocus.app.options import Label, MeasureBody, TargetBody
 
 
 class Health(BaseModel):
-    """The server is there."""
+    """The server is there, and whether it can answer."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "not ready"]
+    ready: bool
+    checks: dict[str, bool] = Field(
+        description="`places` for calls are free, `jobs` are worked on, the `disk` takes files, it is `staying`."
+    )
 
 
 class CardFeature(BaseModel):

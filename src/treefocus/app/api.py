@@ -6,30 +6,34 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 
 from treefocus.app import answers
 from treefocus.app.card import card
-from treefocus.app.jobs import Jobs, NoSuchJob, NotYet
+from treefocus.app.front import Front
+from treefocus.app.jobs import NoSuchJob, NotYet
 from treefocus.app.messages import ExplainBody, RowsBody
+from treefocus.app.metrics import MEDIA_TYPE as METRICS_TYPE
 from treefocus.app.problems import MEDIA_TYPE, problem
-from treefocus.app.service import Service
-from treefocus.app.workers import CalledOff, Errand, Workers
+from treefocus.app.workers import CalledOff, Errand
 
 T = TypeVar("T")
 
 PREFIX = "/v1"
+METRICS = "/metrics"
 _LOOK = 0.5  # seconds between two looks whether the caller is still there
 _TEXTS = {
-    400: "The body cannot be read.",
+    400: "The body or an address in the headers cannot be read.",
     401: "The token is missing or wrong.",
     403: "The call comes from another site's page.",
     404: "There is no such job.",
+    408: "The body did not arrive in time.",
     409: "The job has no result.",
     413: "More than the server allows in one call.",
     422: "A parameter or a row cannot be used.",
-    429: "The server is busy.",
+    429: "The server is busy, or the questions of the day have been asked.",
+    507: "The disk is full.",
 }
 
 
@@ -38,33 +42,50 @@ def _problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"description": _TEXTS[code], "content": {MEDIA_TYPE: {"schema": schema}}} for code in codes}
 
 
-def router(service: Service, workers: Workers, jobs: Jobs) -> APIRouter:
+def router(front: Front) -> APIRouter:
     """All calls, over one service."""
-    own = APIRouter(prefix=PREFIX, responses=_problems(401, 403))
-    _add_facts(own, service)
-    _add_questions(own, service, workers)
-    _add_jobs(own, jobs)
+    own = APIRouter(prefix=PREFIX, responses=_problems(400, 401, 403))
+    _add_facts(own, front)
+    _add_questions(own, front)
+    _add_jobs(own, front)
     return own
 
 
-def _add_facts(own: APIRouter, service: Service) -> None:
-    @own.get("/health", summary="Is the server there?", response_model=answers.Health, tags=["facts"])
-    async def health() -> Any:
-        return {"status": "ok"}
+def add_metrics(app: FastAPI, front: Front) -> None:
+    """What those who run the server want to know, beside the calls."""
+
+    @app.get(METRICS, include_in_schema=False)
+    def metrics() -> Response:
+        return Response(front.metrics.to_text(), media_type=METRICS_TYPE)
+
+
+def _add_facts(own: APIRouter, front: Front) -> None:
+    @own.get(
+        "/health", summary="Is the server there, and ready for questions?", response_model=answers.Health,
+        tags=["facts"], responses={503: {"model": answers.Health, "description": "It is there, and not ready."}},
+    )  # fmt: skip
+    def health() -> Any:
+        checks = front.readiness()
+        is_ready = all(checks.values())
+        told = {"status": "ok" if is_ready else "not ready", "ready": is_ready, "checks": checks}
+        return JSONResponse(told, 200 if is_ready else 503)
 
     @own.get("/model", summary="The model card", response_model=answers.Card, tags=["facts"])
     async def model() -> Any:
-        return card(service)
+        return card(front.service)
 
 
-def _add_questions(own: APIRouter, service: Service, workers: Workers) -> None:
+def _add_questions(own: APIRouter, front: Front) -> None:
+    service, workers, budget = front.service, front.workers, front.budget
+
     @own.post(
         "/predict", summary="What does the model say?", response_model=answers.PredictAnswer, tags=["questions"],
-        responses=_problems(400, 413, 422, 429),
+        responses=_problems(400, 408, 413, 422, 429),
     )  # fmt: skip
     async def predict(body: RowsBody) -> Any:
         service.limits.check_call(len(body.rows))
         rows = service.table_of(body.rows)
+        budget.take(len(body.rows))
         said = await workers.run(lambda _: service.predict(rows.values), Errand())
         pairs = zip(said.labels, said.probabilities, strict=True)
         told = [{"predicted": label, "probabilities": shares} for label, shares in pairs]
@@ -72,31 +93,34 @@ def _add_questions(own: APIRouter, service: Service, workers: Workers) -> None:
 
     @own.post(
         "/explain", summary="What would have to change?", response_model=answers.ExplainAnswer, tags=["questions"],
-        responses=_problems(400, 413, 422, 429),
+        responses=_problems(400, 408, 413, 422, 429),
     )  # fmt: skip
     async def explain(request: Request, body: ExplainBody) -> Response:
         """The smallest change of each row that gets the wanted answer, and what is proven about it."""
         service.limits.check_call(len(body.rows))
-        rows, question = service.table_of(body.rows), body.question(service.asked)
+        rows, question, names = service.table_of(body.rows), body.question(service.asked), body.names
+        budget.take(len(body.rows) * max(1, question.n))
         errand = Errand(service.limits.patience(len(body.rows), question.n_searches))
-        work = workers.run(lambda own: service.explain(rows, question, own).to_json(), errand)
+        work = workers.run(lambda own: service.explain(rows, question, own, labels=names).to_json(), errand)
         try:
             return Response(await _while_heard(request, errand, work), media_type="application/json")
         except CalledOff:
             return problem(408, "The caller left before the answer was there.")
 
 
-def _add_jobs(own: APIRouter, jobs: Jobs) -> None:
+def _add_jobs(own: APIRouter, front: Front) -> None:
+    jobs = front.jobs
+
     def found(job: Any) -> Response:
         return JSONResponse(job.to_dict())
 
     @own.post(
         "/jobs", summary="Submit a large batch", status_code=202, response_model=answers.Job, tags=["jobs"],
-        responses=_problems(400, 413, 422, 429),
+        responses=_problems(400, 408, 413, 422, 429, 507),
     )  # fmt: skip
     def submit(body: ExplainBody) -> Response:
         """The same body as /explain, with more rows; the answers are computed in the background and kept on disk."""
-        job = jobs.submit(body)
+        job = jobs.submit(body, front.budget)
         return JSONResponse(job.to_dict(), 202, {"Location": f"{PREFIX}/jobs/{job.id}"})
 
     @own.get("/jobs", summary="All jobs", response_model=answers.JobList, tags=["jobs"])

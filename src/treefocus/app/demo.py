@@ -8,8 +8,6 @@ from treefocus.app.question import ExplainOptions
 from treefocus.app.service import Service
 from treefocus.tables.table import as_table
 
-DEMO_SECONDS = 0.05  # a row, as in `treefocus demo`
-
 
 def demo_service(
     limits: Limits | None = None,
@@ -22,8 +20,7 @@ def demo_service(
     The forest is the carried one: without scikit-learn to import and train, the page is there in half the time.
     """
     applications = as_table(loans.load()[0], "rows")
-    seconds = DEMO_SECONDS if time_limit is None else time_limit
-    asked = ExplainOptions(distance=distance, constraints=loans.CONSTRAINTS, target="approved", time_limit=seconds)
+    asked = ExplainOptions(distance=distance, constraints=loans.CONSTRAINTS, target="approved", time_limit=time_limit)
     return Service(
         loans.forest(), applications, applications, schema=loans.SCHEMA, asked=asked, limits=limits,
         title=title or "Loan applications",

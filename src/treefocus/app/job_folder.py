@@ -10,19 +10,23 @@ jobs/<id>/cancelled.json   or that it was called off
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from treefocus.app.limits import DiskFull
 from treefocus.errors import InvalidInput
 from treefocus.storage.atomic import sync_folder, write_whole
 from treefocus.storage.lock import locked
 from treefocus.storage.parts import Parts
 
 ENDS = {"done": "result.json", "failed": "failed.json", "cancelled": "cancelled.json"}
+_FULL = {errno.ENOSPC, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else [])}
 _IDENTIFIER = re.compile("[0-9a-f]{32}")
 
 
@@ -55,10 +59,27 @@ class JobFolder:
     def create(self, identifier: str, request: dict[str, Any]) -> None:
         """Take a job: it is there with its request, or it is not there."""
         new = self.path / f".new-{identifier}"
-        new.mkdir(mode=0o700)
-        write_whole(new / "request.json", json.dumps(request))
-        new.rename(self.path / identifier)
+        with told_when_full():
+            try:
+                new.mkdir(mode=0o700)
+                write_whole(new / "request.json", json.dumps(request))
+                new.rename(self.path / identifier)
+            except OSError:
+                shutil.rmtree(new, ignore_errors=True)
+                raise
         sync_folder(self.path)
+
+    def can_write(self) -> bool:
+        """Whether there is room for a small file."""
+        probe = self.path / ".new-probe"
+        try:
+            probe.write_bytes(b"probe")
+        except OSError:
+            return False
+        finally:
+            with contextlib.suppress(OSError):
+                probe.unlink(missing_ok=True)
+        return True
 
     def request(self, identifier: str) -> dict[str, Any]:
         """What was asked."""
@@ -97,6 +118,17 @@ class JobFolder:
         gone = self.path / f".new-{identifier}"
         (self.path / identifier).rename(gone)  # from here on it is no job, whatever happens
         shutil.rmtree(gone, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def told_when_full() -> Iterator[None]:
+    """A full disk as an error that says so."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise DiskFull("The disk that the server keeps jobs on is full.") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

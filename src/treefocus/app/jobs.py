@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from treefocus.app.job_folder import JobFolder
+from treefocus.app.callers import CALLER, UNKNOWN, Budget
+from treefocus.app.job_folder import JobFolder, told_when_full
+from treefocus.app.limits import DiskFull
 from treefocus.app.messages import ExplainBody
 from treefocus.app.problems import told
 from treefocus.app.service import Service
@@ -39,6 +41,7 @@ class Job:
     n_rows: int
     submitted: str
     status: str = "waiting"
+    caller: str = UNKNOWN  # of this server's time
     detail: str | None = None
     done: int = 0
     errand: Errand = field(default_factory=Errand)  # of one part after the other
@@ -85,16 +88,19 @@ class Jobs:
             self._thread.join()
         self._folder.close()
 
-    def submit(self, body: ExplainBody) -> Job:
-        """Take a job, after looking whether it can be answered at all."""
+    def submit(self, body: ExplainBody, budget: Budget | None = None) -> Job:
+        """Take a job, after looking whether it can be answered at all; its rows are taken from the budget."""
         service = self._service
         service.limits.check_job(len(body.rows))
         service.table_of(body.rows)
         question = body.question(service.asked)
-        service.check(question, len(body.rows))
+        service.check(question, len(body.names))
         with self._changed:
-            service.limits.check_jobs(sum(not job.has_ended for job in self._jobs.values()))
-            job = Job(uuid.uuid4().hex, len(body.rows), datetime.now(UTC).isoformat())
+            caller, unended = CALLER.get(), [job for job in self._jobs.values() if not job.has_ended]
+            service.limits.check_jobs(len(unended), sum(job.caller == caller for job in unended))
+            job = Job(uuid.uuid4().hex, len(body.rows), datetime.now(UTC).isoformat(), caller=caller)
+            if budget is not None:
+                budget.take(len(body.rows) * max(1, question.n))
             request = {
                 "submitted": job.submitted, "n_rows": job.n_rows, "server": service.identity,
                 "body": body.model_dump(mode="json", exclude_unset=True),
@@ -104,6 +110,20 @@ class Jobs:
             self._forget_the_oldest()
             self._changed.notify_all()
         return job
+
+    @property
+    def is_working(self) -> bool:
+        """Whether jobs are being answered."""
+        return self._thread.is_alive() and not self._is_closing
+
+    @property
+    def can_write(self) -> bool:
+        """Whether a job could be kept."""
+        return self._folder.can_write()
+
+    def count(self, status: str) -> int:
+        """Jobs of this status."""
+        return sum(job.status == status for job in self.all())
 
     def all(self) -> list[Job]:
         """Every job, the oldest first."""
@@ -161,6 +181,9 @@ class Jobs:
             except CalledOff:
                 if not self._is_closing:
                     self._end(job, "cancelled", {})
+            except DiskFull as error:
+                self._folder.parts(job.id).keep_only(())  # others need the room
+                self._end(job, "failed", {"detail": str(error)})
             except TreefocusError as error:
                 self._end(job, "failed", {"detail": str(error)})
             except Exception as error:
@@ -186,11 +209,12 @@ class Jobs:
             own = _part_of(question.target, part)
             job.errand.begin()
             found = service.explain(
-                rows.part(part), replace(question, target=own), job.errand, labels=range(part.start, part.stop),
+                rows.part(part), replace(question, target=own), job.errand, labels=body.names[part],
                 n_jobs=service.limits.calls_at_once,
             )  # fmt: skip
             job.errand.heard(0)
-            kept.write(number, found.to_json())
+            with told_when_full():
+                kept.write(number, found.to_json())
         self._end(job, "done", self._joined(job))
 
     def _joined(self, job: Job) -> dict[str, Any]:

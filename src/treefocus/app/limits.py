@@ -23,9 +23,24 @@ class TooMuch(OverLimit):
 
 
 class TooBusy(OverLimit):
-    """More at the same time than the server takes on; it is worth trying again."""
+    """More at the same time than the server takes on; it is worth trying again, in so many `seconds`."""
 
     code = 429
+    seconds: int = 1
+
+
+class BudgetSpent(TooBusy):
+    """The questions of a day have been asked; `seconds` until there are new ones."""
+
+    def __init__(self, text: str, seconds: int) -> None:
+        super().__init__(text)
+        self.seconds = seconds
+
+
+class DiskFull(OverLimit):
+    """There is no room to keep what was asked."""
+
+    code = 507
 
 
 @dataclass(frozen=True)
@@ -41,10 +56,14 @@ class Limits:
     calls_at_once: int = field(default_factory=lambda: os.cpu_count() or 1)
     calls_waiting: int = 64
     jobs_open: int = 4  # waiting or running
+    questions_per_day: int | None = None  # of one caller; None for any number
+    visitors: int = 200  # that have the page open
     jobs_kept: int = 100  # ended ones, whose results can still be fetched
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
+            if value is None:
+                continue
             least = 0 if name in ("calls_waiting", "jobs_kept") else 1
             if not value >= (1e-3 if name == "seconds_per_row" else least):
                 reject(f"Limits.{name}", f"at least {least}" if name != "seconds_per_row" else "above 0", value)
@@ -81,7 +100,22 @@ class Limits:
         """Seconds after which a call for so many rows, each searched so often, is ended, whatever its strategy does."""
         return 2 * self.seconds_per_row * max(1, n_rows) * max(1, n_searches) + 10
 
-    def check_jobs(self, n_open: int) -> None:
-        """Jobs that wait or run when another one comes."""
+    @property
+    def calls_per_client(self) -> int:
+        """Of the places for calls that run or wait: one client cannot take them all."""
+        return max(1, (self.calls_at_once + self.calls_waiting) // 2)
+
+    @property
+    def jobs_per_client(self) -> int:
+        """Of the jobs that may wait or run."""
+        return max(1, self.jobs_open - 1)
+
+    def check_jobs(self, n_open: int, n_own: int = 0) -> None:
+        """Jobs that wait or run when another one comes, and those of the same client among them."""
+        if n_own >= self.jobs_per_client and n_open < self.jobs_open:
+            raise TooBusy(
+                f"One client may have at most {self.jobs_per_client} of the {self.jobs_open} jobs that wait or run; "
+                "try again when one ends."
+            )
         if n_open >= self.jobs_open:
             raise TooBusy(f"At most {self.jobs_open} jobs may wait or run at the same time; try again when one ends.")

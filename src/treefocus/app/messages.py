@@ -5,11 +5,11 @@ Types are checked here; whether a value makes sense is for the library to say, i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field, FiniteFloat, create_model
+from pydantic import Field, FiniteFloat, StrictInt, StrictStr, create_model
 
 from treefocus.app.options import (
     Body,
@@ -23,6 +23,7 @@ from treefocus.app.options import (
 )
 from treefocus.app.question import ExplainOptions
 from treefocus.constraints.text import as_constraints
+from treefocus.errors import reject
 from treefocus.options import OPTIONS, REST, names_at
 
 Cell = FiniteFloat | str | bool | None  # text and truth are categories
@@ -90,11 +91,24 @@ class ExplainBody(PlainOptions):  # type: ignore[misc]
         None, description=OPTIONS["plausibility"].told(", as a limit or as a cost")
     )
 
+    ids: list[StrictInt | StrictStr] | None = Field(
+        None, description="The rows' own names, one a row, which answers carry as `row`; else 0, 1, 2, ...."
+    )
+
+    @property
+    def names(self) -> Sequence[Any]:
+        """What the rows are called in the answers."""
+        if self.ids is None:
+            return range(len(self.rows))
+        if len(self.ids) != len(self.rows):
+            reject("ids", f"a name for each of the {len(self.rows)} rows", len(self.ids))
+        return self.ids
+
     @classmethod
-    def of(cls, question: ExplainOptions, rows: list[Row]) -> ExplainBody:
+    def of(cls, question: ExplainOptions, rows: list[Row], ids: list[Any] | None = None) -> ExplainBody:
         """The body that asks this question."""
         own = {name: getattr(question, name) for name in names_at(REST)}
-        return cls(rows=rows, **{name: _TO_WIRE.get(name, _as_it_is)(value) for name, value in own.items()})
+        return cls(rows=rows, ids=ids, **{name: _TO_WIRE.get(name, _as_it_is)(value) for name, value in own.items()})
 
     def question(self, default: ExplainOptions) -> ExplainOptions:
         """What is asked, with the server's choices where the caller made none."""

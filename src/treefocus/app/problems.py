@@ -10,7 +10,9 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treefocus.app.limits import OverLimit, TooBusy
@@ -21,6 +23,8 @@ MEDIA_TYPE = "application/problem+json"
 _MOST_ERRORS = 5  # of a body in which everything is wrong
 _FORMS = frozenset(("float", "int", "str", "bool", "one"))  # names for one of several forms
 _WITH_KINDS = ("constraints", "target", "plausibility")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_UNKNOWN = {404: "There is nothing at this path.", 405: "The path does not take this method."}
 _log = logging.getLogger("treefocus.app")
 
 
@@ -36,17 +40,21 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _refused)
     app.add_middleware(LastResort)
+    app.add_middleware(Plainly, routes=app.routes)
 
 
 async def _misuse(request: Request, error: Exception) -> Response:
     if isinstance(error, OverLimit):
-        return problem(error.code, str(error), {"Retry-After": "1"} if isinstance(error, TooBusy) else None)
+        return problem(
+            error.code, str(error), {"Retry-After": str(error.seconds)} if isinstance(error, TooBusy) else None
+        )
     return problem(422, str(error))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    detail = "The body cannot be read as JSON." if error.status_code == 400 else str(error.detail)
+    detail = _UNKNOWN.get(error.status_code, str(error.detail))
+    detail = "The body cannot be read as JSON." if error.status_code == 400 else detail
     return problem(error.status_code, detail, dict(error.headers or {}))
 
 
@@ -97,6 +105,37 @@ def _place(parts: tuple[int | str, ...]) -> str:
 def _short(value: Any) -> str:
     text = repr(value) if isinstance(value, str | int | float | bool | None) else f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+class Plainly:
+    """404 and 405 as problems, whoever found out: the page's framework answers with a page of its own."""
+
+    def __init__(self, app: ASGIApp, *, routes: Sequence[BaseRoute]) -> None:
+        """`routes`: of which those that only lack the method are told from those that are not there."""
+        self._app, self._routes = app, routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, and translate."""
+        is_ours = False
+
+        async def sending(message: Message) -> None:
+            nonlocal is_ours
+            if message["type"] == "http.response.start" and message["status"] in _UNKNOWN:
+                headers = Headers(raw=message["headers"])
+                if not headers.get("content-type", "").startswith(MEDIA_TYPE):
+                    is_ours = True
+                    await self._problem(scope, headers)(scope, receive, send)
+            if not is_ours:
+                await send(message)
+
+        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+
+    def _problem(self, scope: Scope, headers: Headers) -> Response:
+        """405 where a route takes another method: the page stands behind all routes and would take any path."""
+        own = [route for route in self._routes if not isinstance(route, Mount)]
+        allowed = [m for m in _METHODS if any(one.matches(dict(scope, method=m))[0] is Match.FULL for one in own)]
+        told = headers.get("allow") or ", ".join(allowed)
+        return problem(405, _UNKNOWN[405], {"Allow": told}) if told else problem(404, _UNKNOWN[404])
 
 
 class LastResort:

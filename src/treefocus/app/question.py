@@ -13,7 +13,6 @@ class ExplainOptions(ExplainerOptions):
     """The options of `Explainer` and of `Explainer.explain`, with a service's defaults."""
 
     distance: str = "manhattan"
-    time_limit: float | None = 1.0
 
     @property
     def text(self) -> str:

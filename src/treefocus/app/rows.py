@@ -23,8 +23,8 @@ _SIGNS: dict[str, Callable[[Floats, float], Any]] = {
 def find(service: Service, text: str = "", predicted: Any = None) -> list[int]:
     """The numbers of the rows that meet every term of the text and, unless None, have this predicted class or number.
 
-    predicted: a class, or an `Interval` of numbers. A term is a condition on a column, or a number: a row's own, or a
-    value somewhere in it.
+    predicted: a class, or an `Interval` of numbers. A term is a condition on a column, a row's own name, or a
+    number: a row's own, or a value somewhere in it.
     """
     keep = np.ones(len(service.rows.values), bool)
     said = service.predictions.labels
@@ -45,6 +45,8 @@ def _met(service: Service, term: str) -> Bools:
         with np.errstate(invalid="ignore"):
             return np.asarray(_SIGNS[condition["sign"]](values[:, j], _number(service, j, condition["number"])), bool)
     number = _as_number(term)
+    if service.ids is not None and term in service.ids:
+        return np.array([own == term for own in service.ids], bool)
     if number is None:
         raise InvalidInput(f"{term!r} is neither a number nor a condition such as {service.schema.names[0]}>1.")
     return np.asarray((np.arange(len(values)) == number) | (values == number).any(axis=1))

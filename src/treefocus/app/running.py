@@ -5,29 +5,38 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 import uvicorn
 
+from treefocus.app.connections import ImpatientProtocol
 from treefocus.app.discretion import be_discreet
+from treefocus.app.logs import write_json
 from treefocus.app.server import create_app
 from treefocus.app.service import Service
 from treefocus.errors import reject
 
+GRACE = 10  # seconds in which calls under way may end after SIGTERM
 
-def run(service: Service, jobs: Path, host: str, port: int, token: str | None, access_log: bool) -> None:
-    """Serve until stopped."""
+
+def run(
+    service: Service, jobs: Path, host: str, port: int, tokens: Mapping[str, str], *, access_log: bool = False,
+    grace: int = GRACE,
+) -> None:  # fmt: skip
+    """Serve until stopped; calls that run then have so many seconds of grace."""
+    write_json(access_log)
     be_discreet()
     listener = _listen(host, port)
-    app = create_app(service, jobs, host=host, token=token)
+    app = create_app(service, jobs, host=host, tokens=tokens)
     bound = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"{service.title}: http://{shown}:{bound}/  (API: /v1, OpenAPI: /v1/openapi.json). Ctrl-C stops it.")
     sys.stdout.flush()
     config = uvicorn.Config(
-        app, log_level="info" if access_log else "warning", access_log=access_log, server_header=False,
-        date_header=True, timeout_keep_alive=30, timeout_graceful_shutdown=2, ws_max_size=1_000_000,
+        app, log_config=None, log_level="warning", access_log=False, server_header=False, http=ImpatientProtocol,
+        date_header=True, timeout_keep_alive=30, timeout_graceful_shutdown=grace, ws_max_size=1_000_000,
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listener])
 

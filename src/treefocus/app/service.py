@@ -15,6 +15,7 @@ from treefocus.adapters import translate
 from treefocus.app.limits import Limits
 from treefocus.app.question import ExplainOptions
 from treefocus.app.workers import Errand
+from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import predictions
 from treefocus.explanation.batch import Explanations
@@ -44,7 +45,7 @@ class Service:
     """Answers for the API and the page.
 
     model: as for `Explainer`. data: training rows. rows: those that people pick from. asked: what is asked where a
-    caller does not say otherwise; its constraints hold unless the caller gives their own.
+    caller does not say otherwise; its constraints hold unless the caller gives their own. ids: the rows' own names.
     """
 
     def __init__(
@@ -57,9 +58,11 @@ class Service:
         asked: ExplainOptions | None = None,
         limits: Limits | None = None,
         title: str = "treefocus",
+        ids: Sequence[str] | None = None,
     ) -> None:
         self._model, self._data, self._schema, self.title = model, data, schema, title
         self.limits = limits or Limits()
+        self.on_answer: list[Callable[[Explanations], None]] = []  # who hears of answers
         self.asked = asked or ExplainOptions()
         given = translate(model).forest
         self.predicts_number = given.decision == "value"
@@ -71,6 +74,9 @@ class Service:
         self.schema, self.space, self.forest = explainer.schema, explainer.space, explainer.forest
         self.has_order = explainer.has_order.tolist()
         self.rows = explainer.table_of(rows)
+        if ids is not None and len(ids) != len(self.rows.values):
+            reject("ids", f"a name for each of the {len(self.rows.values)} rows", len(ids))
+        self.ids = None if ids is None else tuple(ids)
         self.labels = explainer.labels
         self._labels = None if self.forest.categories is None else self.labels
         self.fingerprint = fingerprint(given)
@@ -115,6 +121,8 @@ class Service:
             rows, question.target, question.strategy, time_limit=limit, n_jobs=n_jobs,
             seed=question.seed, progress=False if errand is None else errand.heard, n=question.n,
         )  # fmt: skip
+        for hear in self.on_answer:
+            hear(found)
         return found.labelled(labels)
 
     def compared(self, row: CellTable, question: ExplainOptions, errand: Errand, label: Any) -> dict[str, Explanations]:
@@ -147,6 +155,10 @@ class Service:
         """
         booleans = [feature.name for feature in self.schema.features if feature.kind == "boolean"]
         return table_of_cells(rows, self.schema.names, self._labels, booleans)
+
+    def name_of(self, i: int) -> int | str:
+        """How a row of the server's is called in every output: its number and, where rows have one, its own name."""
+        return i if self.ids is None else f"{i} ({self.ids[i]})"
 
     def written(self, i: int) -> list[Cell]:
         """A row of the server's as a caller would write it."""

@@ -22,8 +22,7 @@ from treefocus.tables.cells import CellTable
 
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
 TYPED = "typed in"
-PATIENCE = 0.5  # seconds that people wait gladly for a proof, and programs do not
-SECONDS = ExplainOptions.time_limit or PATIENCE  # where the server has no limit
+EXPECTED = 1.0  # seconds a row that the default budget of counted work is meant as
 _KINDS: dict[str, type[Fixed | Increasing | Decreasing]] = {FIXED: Fixed, UP: Increasing, DOWN: Decreasing}
 
 
@@ -43,11 +42,12 @@ class Visit:
     service: Service
     values: Floats
     label: Any = TYPED
+    number: int | None = None  # of the row among the server's, None where it was typed in
     rules: list[Rule] = field(default_factory=list)
     more: str = ""  # further constraints in words, one a line
     wish: Wish = field(default_factory=Wish)
     distance: str = ExplainOptions.distance
-    time_limit: float = SECONDS
+    time_limit: float | None = None  # a clock; without one a budget of work, the same alone and among many
     n_ways: int = 1
     weights: list[float | None] = field(default_factory=list)  # a column; None and 1 are the same
     measure: Measure | None = None  # of how like the training rows an answer has to be
@@ -62,9 +62,8 @@ class Visit:
         asked, labels = service.asked, service.predictions.labels
         middle = np.where(np.isfinite(service.space.low), (service.space.low + service.space.high) / 2, 0.0)
         own = asked.weights or {}
-        seconds = min(max(asked.time_limit or SECONDS, PATIENCE), service.limits.seconds_per_row)
         visit = cls(
-            service, middle, wish=Wish.of(service), distance=asked.distance, time_limit=seconds,
+            service, middle, wish=Wish.of(service), distance=asked.distance, time_limit=asked.time_limit,
             rules=[Rule() for _ in service.schema.features],
             weights=[float(own.get(name, 1.0)) for name in service.schema.names],
             measure=asked.plausibility, most=None if asked.plausibility is None else asked.plausibility.limit,
@@ -95,12 +94,13 @@ class Visit:
 
     def pick(self, i: int) -> None:
         """Ask about a row of the server's."""
-        self.values, self.label = self.service.rows.values[i].copy(), i
+        self.values, self.label = self.service.rows.values[i].copy(), self.service.name_of(i)
+        self.number = i
         self.forget()
 
     def type_in(self, values: Floats) -> None:
         """Ask about a row of the visitor's own."""
-        self.values, self.label = values.copy(), TYPED
+        self.values, self.label, self.number = values.copy(), TYPED, None
         self.forget()
 
     def forget(self) -> None:
@@ -131,6 +131,11 @@ class Visit:
         return {n: float(w) for n, w in zip(names, self.weights, strict=True) if w is not None and w != 1} or None
 
     @property
+    def seconds(self) -> float:
+        """How long one search is expected to take at most."""
+        return self.time_limit or EXPECTED
+
+    @property
     def ways(self) -> list[Explanation]:
         """The ways out, the closest first; of a row that has none, the first says why."""
         if self.found is None:
@@ -150,8 +155,8 @@ class Visit:
         return said.labels[0], said.probabilities[0]
 
 
-def checked_seconds(value: float | None, most: float) -> float:
-    """A time limit that was typed."""
-    if value is None or not 0 < value <= most:
+def checked_seconds(value: float | None, most: float) -> float | None:
+    """A time limit that was typed, None for none."""
+    if value is not None and not 0 < value <= most:
         reject("The time limit", f"above 0 and at most {most:g} seconds", value)
-    return float(value)
+    return None if value is None else float(value)

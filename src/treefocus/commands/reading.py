@@ -67,6 +67,25 @@ def labels_of(path: Path, column: str | None, text: TextFormat = STANDARD) -> tu
     return tuple(str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells)
 
 
+def tokens_of(token: str | None, path: Path | None) -> dict[str, str]:
+    """What --token and --tokens say: tokens by name."""
+    found = {} if token is None else {"default": token}
+    if path is None:
+        return found
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"--tokens cannot be read from {path}.") from error
+    for number, line in enumerate(lines, start=1):
+        name, _, own = line.strip().partition(" ")
+        if not name or name.startswith("#"):
+            continue
+        if not own.strip() or name in found:
+            reject(f"--tokens, line {number}", "a new name, a space and a token", "something else")
+        found[name] = own.strip()
+    return found
+
+
 def constraints_of(
     fix: Sequence[str] | None,
     increasing: Sequence[str] | None,

@@ -14,7 +14,7 @@ from treefocus.adapters import load_model, translate
 from treefocus.app.limits import Limits
 from treefocus.app.question import ExplainOptions
 from treefocus.commands import serve_options as options
-from treefocus.commands.reading import constraints_of, read_rows, target_of, weights_of
+from treefocus.commands.reading import constraints_of, labels_of, read_rows, target_of, tokens_of, weights_of
 from treefocus.commands.schema import read_schema
 from treefocus.constraints.kinds import Constraint
 from treefocus.errors import InvalidInput, TreefocusError
@@ -41,17 +41,21 @@ def serve(
     between: options.Between = None,
     weight: options.Weights = None,
     ignore: options.Ignore = None,
+    id_column: options.Id = None,
     time_limit: options.TimeLimit = None,
     title: options.Title = None,
     host: options.Host = "127.0.0.1",
     port: options.Port = 8080,
     token: options.Token = None,
+    tokens: options.Tokens = None,
     jobs: options.JobsFolder = None,
     max_rows: options.MaxRows = Limits.rows_per_call,
     max_job_rows: options.MaxJobRows = Limits.rows_per_job,
     max_seconds: options.MaxSeconds = Limits.seconds_per_row,
     max_body: options.MaxBody = Limits.body_bytes,
     max_jobs: options.MaxJobs = Limits.jobs_open,
+    max_questions: options.MaxQuestions = Limits.questions_per_day,
+    max_visitors: options.MaxVisitors = Limits.visitors,
     allow_pickle: options.AllowPickle = False,
     access_log: options.AccessLog = False,
 ) -> None:
@@ -65,18 +69,19 @@ def serve(
     from treefocus.app.running import default_jobs_folder, run
     from treefocus.app.security import check_binding
 
-    check_binding(host, token)
+    known = tokens_of(token, tokens)
+    check_binding(host, known.values())
     limits = Limits(
         rows_per_call=max_rows, rows_per_job=max_job_rows, seconds_per_row=max_seconds, body_bytes=max_body,
-        jobs_open=max_jobs,
+        jobs_open=max_jobs, questions_per_day=max_questions, visitors=max_visitors,
     )  # fmt: skip
     check(time_limit=time_limit)
     limits.check_seconds(time_limit)
     constraints = constraints_of(fix, increasing, decreasing, range_, constraint)
     asked = _Asked(distance, (target, at_least, between), time_limit, constraints, weights_of(weight))
-    files = _Files(model, data, train, schema, tuple(ignore or ()), allow_pickle)
+    files = _Files(model, data, train, schema, tuple(ignore or ()), allow_pickle, id_column)
     service = _demo(files, asked, limits, title) if demo else _served(files, asked, limits, title)
-    run(service, jobs or default_jobs_folder(service.fingerprint), host, port, token, access_log)
+    run(service, jobs or default_jobs_folder(service.fingerprint), host, port, known, access_log=access_log)
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,7 @@ class _Files:
     schema: Path | None
     ignore: tuple[str, ...]
     allow_pickle: bool
+    id: str | None = None  # the column that names the rows
 
 
 @dataclass(frozen=True)
@@ -105,8 +111,8 @@ class _Asked:
 def _demo(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> Service:
     from treefocus.app.demo import demo_service
 
-    if files.model is not None or files.data is not None:
-        raise InvalidInput("--demo brings its own model and rows; leave MODEL and --data out.")
+    if files.model is not None or files.data is not None or files.id is not None:
+        raise InvalidInput("--demo brings its own model and rows; leave MODEL, --data and --id out.")
     return demo_service(limits, asked.distance, title, asked.time_limit)
 
 
@@ -119,12 +125,12 @@ def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> 
     model: Any = load_model(files.model, allow_pickle=files.allow_pickle)
     forest = translate(model).forest
     question = ExplainOptions(
-        distance=asked.distance, constraints=tuple(asked.constraints),
-        time_limit=ExplainOptions.time_limit if asked.time_limit is None else asked.time_limit,
+        distance=asked.distance, constraints=tuple(asked.constraints), time_limit=asked.time_limit,
         target=None if asked.target == (None, None, None) else target_of(*asked.target, forest), weights=asked.weights,
     )  # fmt: skip
-    train = None if files.train is None else read_rows(files.train, files.ignore, forest, None)
-    rows = read_rows(files.data, files.ignore, forest, train, say=partial(typer.echo, err=True))
+    ignore = (*files.ignore, *(() if files.id is None else (files.id,)))
+    train = None if files.train is None else read_rows(files.train, ignore, forest, None)
+    rows = read_rows(files.data, ignore, forest, train, say=partial(typer.echo, err=True))
     if train is None:
         typer.echo(
             f"Note: no --train, so the scale and the range that answers stay in come from {files.data} itself.",
@@ -132,7 +138,7 @@ def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> 
         )
     return Service(
         model, rows if train is None else train, rows, schema=read_schema(files.schema), asked=question, limits=limits,
-        title=title or files.model.name,
+        title=title or files.model.name, ids=labels_of(files.data, files.id),
     )  # fmt: skip
 
 

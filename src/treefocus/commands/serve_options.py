@@ -15,6 +15,9 @@ Data = Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to pick fr
 Train = Annotated[Path | None, typer.Option(metavar="FILE", help="Training rows: scale and domain.")]
 SchemaFile = Annotated[Path | None, typer.Option(metavar="FILE", help="What the columns are, and words: .yaml.")]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Not the model's. Repeatable.")]
+Id = Annotated[
+    str | None, typer.Option("--id", metavar="COLUMN", help="A column of --data that names the rows; not the model's.")
+]
 AllowPickle = Annotated[
     bool, typer.Option("--allow-pickle", help="Read MODEL from a pickle: only for files you trust.")
 ]
@@ -46,12 +49,19 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")
 Token = Annotated[
     str | None, typer.Option(envvar="TREEFOCUS_TOKEN", help="What callers must know; better in the variable.")
 ]
+Tokens = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Several tokens, each with its name: lines of NAME TOKEN.")
+]
 JobsFolder = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where jobs are kept.")]
-AccessLog = Annotated[bool, typer.Option("--access-log", help="Log every call: path and code.")]
+AccessLog = Annotated[bool, typer.Option("--access-log", help="Log every call: route, code, time, id.")]
 
 # how much it takes on
 MaxRows = Annotated[int, typer.Option(min=1, help="In one call.")]
 MaxJobRows = Annotated[int, typer.Option(min=1, help="In one job.")]
 MaxSeconds = Annotated[float, typer.Option(help="For one row, whoever asks.")]
 MaxBody = Annotated[int, typer.Option(min=1, metavar="BYTES", help="Of one call.")]
+MaxQuestions = Annotated[
+    int | None, typer.Option(min=1, help="A day, of one token or address: rows predicted or explained.")
+]
+MaxVisitors = Annotated[int, typer.Option(min=1, help="That have the page open.")]
 MaxJobs = Annotated[int, typer.Option(min=1, help="That wait or run.")]

@@ -12,10 +12,14 @@ TEMPORARY = ".tmp"  # after the name of a file that is being written
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a file beside `path`, bring it to the disk and put it in place."""
     beside = path.with_name(path.name + TEMPORARY)
-    write(beside)
-    with beside.open("rb+") as file:
-        os.fsync(file.fileno())
-    beside.replace(path)
+    try:
+        write(beside)
+        with beside.open("rb+") as file:
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)  # on a full disk it would take the room that others need
+        raise
     sync_folder(path.parent)
 
 

@@ -9,12 +9,15 @@ from fastapi import FastAPI
 from nicegui import ui
 
 from treefocus.app.card import card
+<<<<<<< HEAD
 from treefocus.app.jobs import Jobs
 from treefocus.app.page import answer, batch, comparison, everyone, picker, question, trying, values
+=======
+from treefocus.app.front import Front
+from treefocus.app.page import answer, batch, comparison, picker, question, trying, values
+>>>>>>> b0c1d91 (Service: rows keep their number and name, problems for all errors, impatient connections, shares, budgets, metrics, readiness, JSON logs)
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, heading, named, section
-from treefocus.app.service import Service
-from treefocus.app.workers import Workers
 from treefocus.render.palette import THEMES, coloured
 
 _ICON = (
@@ -25,14 +28,16 @@ _ICON = (
 )
 
 
-def install(app: FastAPI, service: Service, workers: Workers, jobs: Jobs) -> None:
+def install(app: FastAPI, front: Front) -> None:
     """Serve the page at /; every visitor has a desk of their own."""
+
+    service = front.service
 
     @ui.page("/", title=f"{service.title} - treefocus")
     def index() -> None:
         style = files("treefocus.app.page").joinpath("page.css").read_text(encoding="utf-8")
         ui.add_css(coloured(style))
-        build(Desk(service, workers, jobs))
+        build(Desk(front))
 
     ui.run_with(
         app, title=service.title, favicon=_ICON, dark=None, language="en-US", tailwind=False,

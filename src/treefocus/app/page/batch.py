@@ -7,7 +7,7 @@ from collections.abc import Callable
 from nicegui import ui
 
 from treefocus.app.jobs import Job, NoSuchJob
-from treefocus.app.messages import ExplainBody
+from treefocus.app.messages import ExplainBody, Row
 from treefocus.app.page.answer import page_of
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, live
@@ -63,12 +63,12 @@ class _Batch:
             return
         chosen = self._wanted()[: int(self._most.value or 1)]
         try:
-            body = ExplainBody.of(visit.question(), [service.written(i) for i in chosen])
-            self._job = self._desk.jobs.submit(body)
+            rows: list[Row] = [service.written(i) for i in chosen]
+            names = [service.name_of(i) for i in chosen]
+            self._job = self._desk.submit(ExplainBody.of(visit.question(), rows, names))
         except TreefocusError as error:
             self._text.set_text(str(error))
             return
-        self._rows = chosen
         self._results.set_visibility(False)
         self._box.set_visibility(True)
         self._clock.activate()

@@ -25,7 +25,7 @@ def build(desk: Desk) -> None:
             search.complain(str(error))
             return
         row, label = visit.row, visit.label
-        seconds = len(COMPARED) * visit.time_limit * asked.n_searches / asked.n
+        seconds = len(COMPARED) * visit.seconds * asked.n_searches / asked.n
         found = await search.run(lambda errand: desk.service.compared(row, asked, errand, label), seconds)
         if found is not None:
             visit.compared = found

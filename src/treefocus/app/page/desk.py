@@ -9,12 +9,14 @@ from typing import TypeVar
 
 from nicegui import ui
 
-from treefocus.app.jobs import Jobs
+from treefocus.app.callers import CALLER
+from treefocus.app.front import Front
+from treefocus.app.jobs import Job
+from treefocus.app.messages import ExplainBody
 from treefocus.app.page.elements import button, live
 from treefocus.app.problems import told
-from treefocus.app.service import Service
 from treefocus.app.visit import Visit
-from treefocus.app.workers import CalledOff, Errand, Workers
+from treefocus.app.workers import CalledOff, Errand
 from treefocus.errors import TreefocusError
 
 T = TypeVar("T")
@@ -25,11 +27,17 @@ _log = logging.getLogger("treefocus.app")
 class Desk:
     """One visitor's page."""
 
-    def __init__(self, service: Service, workers: Workers, jobs: Jobs) -> None:
-        self.service, self.workers, self.jobs = service, workers, jobs
-        self.visit = Visit.begin(service)
+    def __init__(self, front: Front) -> None:
+        self.front, self.caller = front, CALLER.get()
+        self.service, self.workers, self.jobs = front.service, front.workers, front.jobs
+        self.visit = Visit.begin(front.service)
         self._on_row: list[Callable[[], object]] = []
         self._on_answer: list[Callable[[], object]] = []
+
+    def submit(self, body: ExplainBody) -> Job:
+        """A job of this visitor's."""
+        CALLER.set(self.caller)
+        return self.jobs.submit(body, self.front.budget)
 
     def when_row_changes(self, hear: Callable[[], object]) -> None:
         """Call this when another row is asked about."""
@@ -72,7 +80,7 @@ class Search:
         """The result of the work, which may take so many seconds; None where it was cancelled or failed."""
         if self._errand is not None:
             return None
-        self._errand, self._began, self._seconds = Errand(), time.monotonic(), seconds
+        self._errand, self._began, self._seconds = Errand(caller=self._desk.caller), time.monotonic(), seconds
         self.complain("")
         self._clock.activate()
         try:

@@ -126,7 +126,7 @@ class _Picker:
                     self._row(i, columns, phrases)
 
     def _row(self, i: int, columns: list[int], phrases: object) -> None:
-        service, is_chosen = self._desk.service, i == self._desk.visit.label
+        service, is_chosen = self._desk.service, i == self._desk.visit.number
         label, shares = service.predictions.labels[i], service.predictions.probabilities[i]
         if service.predicts_number:
             cells = ["-" if label is None else catalogue().amount(label)]

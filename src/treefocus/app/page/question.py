@@ -65,7 +65,7 @@ class _Question:
             return
         row, label = visit.row, visit.label
         found = await self._search.run(
-            lambda errand: service.explain(row, asked, errand, labels=[label]), visit.time_limit * asked.n_searches
+            lambda errand: service.explain(row, asked, errand, labels=[label]), visit.seconds * asked.n_searches
         )
         if found is not None:
             visit.found = found
