@@ -112,7 +112,8 @@ def everyone(
     service: Service, rows: Sequence[int], columns: Sequence[str], question: ExplainOptions, errand: Errand
 ) -> Everyone:
     """Answer these rows of the server's, audit them by these columns, and find actions for them."""
-    found = service.explain(service.table_of([service.written(i) for i in rows]), question, errand, labels=list(rows))
+    names = [service.name_of(i) for i in rows]
+    found = service.explain(service.table_of([service.written(i) for i in rows]), question, errand, labels=names)
     groups = {name: banded(found, name) for name in columns}
     audit = found.audit(groups or None, why=0 if question.plausibility is not None else WHY, n_jobs=1)
     errand.heard(len(rows))

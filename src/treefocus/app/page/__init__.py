@@ -9,13 +9,8 @@ from fastapi import FastAPI
 from nicegui import ui
 
 from treefocus.app.card import card
-<<<<<<< HEAD
-from treefocus.app.jobs import Jobs
-from treefocus.app.page import answer, batch, comparison, everyone, picker, question, trying, values
-=======
 from treefocus.app.front import Front
-from treefocus.app.page import answer, batch, comparison, picker, question, trying, values
->>>>>>> b0c1d91 (Service: rows keep their number and name, problems for all errors, impatient connections, shares, budgets, metrics, readiness, JSON logs)
+from treefocus.app.page import answer, batch, comparison, everyone, picker, question, trying, values
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, heading, named, section
 from treefocus.render.palette import THEMES, coloured

@@ -62,7 +62,7 @@ class _Everyone:
         except TreefocusError as error:
             self._search.complain(str(error))
             return
-        seconds = len(rows) * visit.time_limit + 10
+        seconds = len(rows) * visit.seconds + 10
         found = await self._search.run(lambda errand: everyone(service, rows, columns, asked, errand), seconds)
         if found is not None:
             self._seen = found
