@@ -28,6 +28,7 @@ from matplotlib import pyplot
 def trained(seed: int, n: int = 60) -> tuple[Any, pd.DataFrame]:
     draw = np.random.default_rng(seed)
     data = pd.DataFrame(draw.integers(0, 9, (n, 3)), columns=["a", "b", "c"])
+    data.iloc[0], data.iloc[1] = 0, 8  # so that the range is known
     wanted = data["a"] + data["b"] * (data["c"] > 3) + draw.integers(0, 3, n) > 8
     wanted.iloc[:2] = [True, False]
     return RandomForestClassifier(5, max_depth=3, random_state=seed % 97).fit(data, wanted), data
@@ -42,7 +43,7 @@ def applied(plan: Plan, number: int, data: pd.DataFrame) -> pd.DataFrame:
             SET: lambda own=own, step=step: own * 0 + step.value,
             AT_LEAST: lambda own=own, step=step: own.clip(lower=step.value),
             AT_MOST: lambda own=own, step=step: own.clip(upper=step.value),
-            BY: lambda own=own, step=step: own + step.value,
+            BY: lambda own=own, step=step: (own + step.value).clip(0, 8),
         }[step.kind]().astype(int)
     return after
 

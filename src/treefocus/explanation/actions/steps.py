@@ -12,7 +12,6 @@ from treefocus.kernels.inputs import Batch
 from treefocus.model.forest import Floats
 
 SET, AT_LEAST, AT_MOST, BY = "set to", "at least", "at most", "by"
-_CLOSE = 1e-9  # of a step by so much: what rounding of sums may do, as a share of the value
 
 
 @dataclass(frozen=True, order=True)
@@ -65,21 +64,19 @@ class Action:
         return cls(tuple(sorted(steps)))
 
     def applied(self, batch: Batch, fraction: float = 1.0) -> Floats:
-        """(n_rows, n_features) the rows after the action, or after this part of the way; categories change at once."""
+        """(n_rows, n_features) the rows after the action, or after this part of the way; categories change at once.
+
+        A step by so much ends where the row may go no further.
+        """
         points = batch.rows.copy()
         for step in self.steps:
-            before, after = batch.rows[:, step.column], step.applied(batch.rows[:, step.column])
-            is_number = step.label is None and not batch.is_category[step.column]
-            goes = is_number & np.isfinite(before) & np.isfinite(after)
-            points[:, step.column] = (
-                np.where(goes, before + fraction * (after - before), after) if fraction < 1 else after
-            )
-        if fraction < 1:
-            return batch.snapped(points)
-        if any(step.kind == BY for step in self.steps):  # 0.1 + 0.2 is 0.3 for whoever adds them by hand
-            exact = batch.snapped(points)
-            points = np.where(np.abs(exact - points) <= _CLOSE * np.abs(points), exact, points)
-        return points
+            points[:, step.column] = step.applied(points[:, step.column])
+        by = [step.column for step in self.steps if step.kind == BY]
+        points[:, by] = batch.snapped(points)[:, by]  # which is also on the grain of its column: 0.3, not 0.1 + 0.2
+        if fraction == 1:
+            return points
+        goes = ~batch.is_category & np.isfinite(batch.rows) & np.isfinite(points) & (points != batch.rows)
+        return batch.snapped(np.where(goes, batch.rows + fraction * (points - batch.rows), points))
 
     def without(self, step: ActionStep) -> Action:
         """All other steps."""
