@@ -17,17 +17,28 @@ ray = pytest.importorskip("ray", reason="needs the extra ray")
 pytestmark = [pytest.mark.campaign, pytest.mark.filterwarnings("default")]  # of what Ray itself does
 
 
+def start(n_tries: int = 5) -> None:
+    """Ray gives itself 30 seconds to start, which is not enough on every busy machine: it may try again."""
+    try:
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="error",
+            object_store_memory=200_000_000,
+            runtime_env={"env_vars": {"PYTHONPATH": python_path()}},
+        )
+    except Exception as error:
+        ray.shutdown()
+        if n_tries == 1 or "timed out during startup" not in str(error):
+            raise
+        start(n_tries - 1)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="error",
-        object_store_memory=200_000_000,
-        runtime_env={"env_vars": {"PYTHONPATH": python_path()}},
-    )
+    start()
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.enable_progress_bars = False

@@ -47,7 +47,7 @@ from treefocus import Auto, Explainer, Interval
 
 DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
 N_ROWS = 6
-BRIEF = Auto(time_limit=None, node_limit=1_000)  # boxes a row, and no clock: a busy machine finds the same
+BRIEF = Auto(time_limit=None, node_limit=300)  # boxes a row, and no clock: a busy machine finds the same
 XGB: dict[str, Any] = {"n_estimators": 12, "max_depth": 4, "n_jobs": 1, "random_state": 0}
 LGB: dict[str, Any] = {"n_estimators": 12, "num_leaves": 9, "n_jobs": 1, "random_state": 0, "verbose": -1}
 CAT: dict[str, Any] = {"iterations": 12, "depth": 4, "thread_count": 1, "verbose": 0, "allow_writing_files": False}

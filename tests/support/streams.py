@@ -91,7 +91,7 @@ class FatalOnce(Task):
         return cls(**{field.name: getattr(task, field.name) for field in fields(task)}, mark=str(mark))
 
     def answer(self, rows: Rows, stop: Any = None) -> pa.RecordBatch:
-        if 2000 in rows.batch["customer"].to_pylist():
+        if 1500 in rows.batch["customer"].to_pylist():
             try:
                 os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
             except FileExistsError:
