@@ -30,6 +30,7 @@ from treefocus.model.grid import readable
 from treefocus.options import EXPLAINER, check
 from treefocus.options import named as options_of
 from treefocus.problem.compile import dry_run, with_domains
+from treefocus.problem.dates import check_dates, with_counts
 from treefocus.problem.distances import Distance, as_distance, full_name, weighted
 from treefocus.problem.fitting import (
     checked,
@@ -145,6 +146,8 @@ class Explainer:
         self.constraints = as_constraints(constraints)
         table = None if given is None else self._table(given, "data")
         self.schema, self._names = named(schema, table, self.forest, self.constraints)
+        self.schema = with_counts(self.schema, table, self.forest, source.counts)
+        table = None if table is None else self._counted(table, "data")
         self.constraints += fixed_besides(vary, self.schema)
         known = None if table is None else numbers_of(table, self.schema.names)
         self.space = with_domains(Space.of(known, scale, bounds, n_features), self.schema, self.forest)
@@ -369,9 +372,16 @@ class Explainer:
         table = table.in_order(self.column_names)
         if self._coding is not None:
             table = table.recoded(self._coding.for_columns(table.names, table.values.shape[1]))
-        if folding is None:
+        if folding is not None:
+            table = folding.table(checked(table, parameter, folding.model.n_features, folding.names))
+        return self._counted(table, parameter) if hasattr(self, "schema") else table
+
+    def _counted(self, table: Table, parameter: str) -> Table:
+        """The rows with their dates counted as the model does."""
+        if not table.counts or len(table.counts) != len(self.schema):
             return table
-        return folding.table(checked(table, parameter, folding.model.n_features, folding.names))
+        check_dates(table, self.schema, parameter)
+        return table.counted(tuple(feature.counting for feature in self.schema.features))
 
     def table_of(self, rows: Any) -> Table:
         """The rows as the search takes them: categories by their labels, one-hot groups folded."""

@@ -165,7 +165,7 @@ def test_pandas_keeps_any_index_and_any_column_names(index: Any) -> None:
         (pd.DataFrame({"a": ["x"]}), r"^X: column 'a' must be numeric, got dtype String\.$"),
         (pl.DataFrame({"a": ["x"]}), r"^X: column 'a' must be numeric, got dtype String\.$"),
         (pd.DataFrame({"a": pd.Categorical(["x"])}), r"^X: column 'a' must be numeric, got dtype Categorical\.$"),
-        (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}), r"^X: column 'a' must be numeric, got dtype Datetime"),
+        (pd.DataFrame({"a": pd.to_timedelta([1], unit="D")}), r"^X: column 'a' must be numeric, got dtype Duration"),
         (pd.DataFrame({"a": pd.Series([1, 2], dtype=object)}), r"^X: column 'a' must be numeric, got dtype Object\.$"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"\ba\b.*more than once|unique column names"),
         ([["x", 1.0]], r"^X must be a table of numbers"),

@@ -27,6 +27,7 @@ from treefocus.model.categories import UNUSED, Categories, Labels
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.grid import as_input, cell_ends, floor_to
 from treefocus.model.source import Source, asked
+from treefocus.schema.dates import AS_READ
 from treefocus.tables.labels import encode
 
 SUPPORTED: tuple[type, ...] = (Pipeline,)
@@ -54,7 +55,7 @@ def to_source(pipeline: Pipeline) -> Source:
     names = getattr(pipeline, "feature_names_in_", None)
     named = None if names is None else tuple(str(name) for name in names)
     labels = _labels(walk, tracks, inner.forest, named or tuple(f"number {j}" for j in range(n_columns)))
-    raw = RawRows(named, labels, [walk.absent.get(j, np.nan) for j in range(n_columns)])
+    raw = RawRows(named, labels, [walk.absent.get(j, np.nan) for j in range(n_columns)], frozenset(walk.dates))
     probe = Probe(_before_the_model(pipeline), raw)
     parts = _parts(pipeline)
     with _one_at_a_time:
@@ -74,6 +75,7 @@ def to_source(pipeline: Pipeline) -> Source:
         probabilities=None if inner.probabilities is None else asked(lambda rows: pipeline.predict_proba(raw.of(rows))),
         takes_infinite=False,
         orders=tuple(walk.orders.get(j) for j in range(n_columns)),
+        counts=tuple(AS_READ.name if j in walk.dates else None for j in range(n_columns)) if walk.dates else (),
         to_rows=raw.of,
     )
 
@@ -124,6 +126,10 @@ def _labels(walk: Walk, tracks: list[Track], forest: Forest, names: tuple[str, .
     native: Labels = (None,) * len(tracks) if forest.categories is None else forest.categories.labels
     for j, name in enumerate(names):
         bare = [native[f] for f, track in enumerate(tracks) if track.column == j and _is_bare(track)]
+        if j in walk.dates and (bare or j in walk.numeric or j in walk.labels):
+            raise UnsupportedModel(
+                f"The pipeline uses column {name} both as a date and otherwise; give it two columns."
+            )
         known = tuple(walk.labels.get(j, ())) or next((own for own in bare if own is not None), ())
         if known and (j in walk.numeric or any(own is None for own in bare)):
             raise UnsupportedModel(

@@ -2,7 +2,8 @@
 
 A function that grows with its number, column by column, sends the numbers up to a threshold to one side and those
 beyond to the other, as scalers do. NumPy's own functions are known. Any other function is tried: it has to keep the
-columns, to leave a column as it is when another one changes, and to grow over thousands of numbers of every size.
+columns, to leave a column as it is when another one changes, and to grow over thousands of numbers of every size. One
+that takes no numbers is tried on dates.
 """
 
 from __future__ import annotations
@@ -25,45 +26,64 @@ INSTEAD = (
 )
 
 
-def check_function(step: Any, name: str, n_columns: int) -> None:
-    """Refuse a FunctionTransformer whose function does not grow column by column."""
+def check_function(step: Any, name: str, n_columns: int) -> bool:
+    """Whether a FunctionTransformer takes dates; refused if its function does not grow column by column."""
     if step.func in _GROWING and not step.kw_args:
-        return
-    what = f"The pipeline's step {name!r} is a FunctionTransformer whose function"
+        return False
+    of_numbers = _complaint(step, _numbers(), n_columns, "numbers")
+    if not of_numbers:
+        return False
+    of_dates = _complaint(step, _moments(), n_columns, "dates")
+    if not of_dates:
+        return True
+    # what it takes at all says what is wrong with it
+    why = of_dates if _NOT_TAKEN in of_numbers and _NOT_TAKEN not in of_dates else of_numbers
+    raise UnsupportedModel(f"The pipeline's step {name!r} is a FunctionTransformer whose function {why}. {INSTEAD}")
+
+
+_NOT_TAKEN = "does not take"
+
+
+def _complaint(step: Any, values: NDArray[Any], n_columns: int, what: str) -> str:
+    """Why a function cannot be taken apart, as far as ascending values of its columns show; empty where it can."""
     columns = getattr(step, "feature_names_in_", None)
-    values = _numbers()
     try:
         made = _asked(step, np.repeat(values[:, None], n_columns, axis=1), columns)
     except Exception as error:  # whatever the user's function makes of it
-        raise UnsupportedModel(
-            f"{what} does not take a table of numbers ({type(error).__name__}). {INSTEAD}"
-        ) from error
+        return f"{_NOT_TAKEN} a table of {what} ({type(error).__name__})"
     if made.shape != (len(values), n_columns):
-        raise UnsupportedModel(f"{what} makes {made.shape[1:]} of {n_columns} columns. {INSTEAD}")
+        return f"makes {made.shape[1:]} of {n_columns} columns"
     some = _asked(step, np.repeat(values[::3, None], n_columns, axis=1), columns)
     if some.shape != made[::3].shape or not ((some == made[::3]) | (np.isnan(some) & np.isnan(made[::3]))).all():
-        raise UnsupportedModel(f"{what} mixes columns, or rows. {INSTEAD}")
+        return "mixes columns, or rows"
     others = np.random.default_rng(0).permutation(len(values))
     for j in range(n_columns):
         rows = np.repeat(values[others][:, None], n_columns, axis=1)
         rows[:, j] = values
         is_same = (again := _asked(step, rows, columns)[:, j]) == made[:, j]
         if not (is_same | (np.isnan(again) & np.isnan(made[:, j]))).all():
-            raise UnsupportedModel(f"{what} mixes columns, or rows. {INSTEAD}")
+            return "mixes columns, or rows"
         known = made[~np.isnan(made[:, j]), j]
-        if not len(known) or (np.diff(known) < 0).any():
-            raise UnsupportedModel(
-                f"{what} does not grow with its number, so that no threshold on the raw column says the same. {INSTEAD}"
-            )
+        with np.errstate(invalid="ignore"):
+            if not len(known) or (np.diff(known) < 0).any():
+                return "does not grow with its number, so that no threshold on the raw column says the same"
+    return ""
 
 
 def _numbers() -> NDArray[np.float64]:
     """Numbers of every size, ascending: close together around 0 as well as far off."""
-    far = np.concatenate([np.logspace(-12, 12, 1500), np.linspace(0.0, 100.0, 2001), np.linspace(0.0, 1.0, 501)])
+    sizes = [np.logspace(-12, 12, 1500), np.logspace(12, 300, 300)]
+    far = np.concatenate([*sizes, np.linspace(0.0, 100.0, 2001), np.linspace(0.0, 1.0, 501)])
     return np.unique(np.concatenate([-far, far]))
 
 
-def _asked(step: Any, rows: NDArray[np.float64], columns: Any) -> NDArray[np.float64]:
+def _moments() -> NDArray[np.datetime64]:
+    """Moments of two centuries, ascending: days, and seconds in between."""
+    days = np.arange("1900-01-01", "2100-01-01", 17, dtype="datetime64[D]").astype("datetime64[us]")
+    return np.unique(np.concatenate([days, days + np.timedelta64(40_003, "s")]))
+
+
+def _asked(step: Any, rows: NDArray[Any], columns: Any) -> NDArray[np.float64]:
     given: Any = rows
     if columns is not None:
         import pandas

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from treefocus.model.categories import Labels
 from treefocus.model.forest import LARGEST, Bools, Floats
 from treefocus.model.grid import as_input
+from treefocus.schema.dates import AS_READ, moments_of
 
 _WIDEST = 1e300  # larger numbers are not tried
 _HALVINGS = 30  # to find where a step gives up: its exponent and a few digits
@@ -34,6 +35,7 @@ class RawRows:
     names: tuple[str, ...] | None
     labels: Labels
     absent: Sequence[Any]  # how each column writes a missing category
+    dates: frozenset[int] = frozenset()  # columns of dates, counted as `AS_READ`
 
     def of(self, rows: Floats) -> Any:
         """A DataFrame where the pipeline knows names, else a matrix."""
@@ -45,6 +47,8 @@ class RawRows:
 
     def _column(self, j: int, codes: Floats) -> NDArray[Any]:
         own = self.labels[j]
+        if j in self.dates:
+            return moments_of(codes, AS_READ)
         if own is None:
             return codes
         if all(isinstance(label, int | float) and not isinstance(label, bool) for label in own):
@@ -93,7 +97,10 @@ class Probe:
         """(n_rows, n_features) what the preprocessing makes of the rows; ValueError where it refuses one."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            made = self.transform(self.raw.of(rows))
+            try:
+                made = self.transform(self.raw.of(rows))
+            except (AttributeError, ArithmeticError, LookupError) as error:  # of a function of the user's own
+                raise ValueError(f"The pipeline's steps refuse a value: {error!r}.") from error
             made = made.toarray() if hasattr(made, "toarray") else np.asarray(made)
         return np.asarray(made if made.dtype == object else made.astype(np.float64))
 

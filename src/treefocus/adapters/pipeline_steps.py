@@ -59,6 +59,7 @@ class Walk:
 
     labels: dict[int, list[Any]] = field(default_factory=dict)  # the categories that encoders know, per raw column
     numeric: set[int] = field(default_factory=set)  # columns that some step reads as numbers
+    dates: set[int] = field(default_factory=set)  # columns that some step reads as dates
     touched: set[int] = field(default_factory=set)  # columns that some step reads at all
     absent: dict[int, Any] = field(default_factory=dict)  # how a missing category is written, where it is not NaN
     fillers: dict[int, list[Any]] = field(default_factory=dict)  # what imputers write for a missing category
@@ -93,8 +94,8 @@ class Walk:
             return self._imputer(step, name, tracks)
         if isinstance(step, MissingIndicator):
             return [replace(tracks[j], is_scaled=True) for j in step.features_]
-        if isinstance(step, FunctionTransformer):
-            check_function(step, name, len(tracks))
+        if isinstance(step, FunctionTransformer) and check_function(step, name, len(tracks)):
+            return self._of_dates(name, tracks)
         if isinstance(step, KBinsDiscretizer) and step.encode != "ordinal":
             raise UnsupportedModel(
                 f"The pipeline's step {name!r} is a KBinsDiscretizer with a column a bin, so that one number decides "
@@ -106,6 +107,15 @@ class Walk:
         if isinstance(step, ENCODERS):
             return self._encoder(step, name, tracks)
         raise UnsupportedModel(_unknown(step, name))
+
+    def _of_dates(self, name: str, tracks: Sequence[Track]) -> list[Track]:
+        """The features that a function makes of raw dates."""
+        if any(track.is_scaled or track.is_encoded for track in tracks):
+            raise UnsupportedModel(
+                f"The pipeline's step {name!r} takes dates that a step before it has changed; give it the dates."
+            )
+        self.dates.update(track.column for track in tracks)
+        return [replace(track, is_scaled=True) for track in tracks]
 
     def _column_transformer(self, step: ColumnTransformer, name: str, tracks: Sequence[Track]) -> list[Track]:
         found: list[Track] = []

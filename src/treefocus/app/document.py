@@ -108,9 +108,10 @@ def _row_schema(service: Service) -> dict[str, Any]:
     cell = {"type": ["number", "string", "boolean", "null"]}
     properties = {
         feature.name: {
-            "type": ["number", "null"] if labels is None else cell["type"],
+            "type": ["number", "null"] if labels is None and not feature.is_date else cell["type"],
             "description": f"{feature.description}, {feature.unit}".strip(", "),
         }
+        | ({"format": "date" if feature.kind == "date" else "date-time"} if feature.is_date else {})
         for feature, labels in zip(service.schema.features, service.labels, strict=True)
     }
     by_name = {

@@ -6,6 +6,7 @@ Each has a `kind`; the other fields are named as in Python.
 from __future__ import annotations
 
 import math
+from datetime import date
 from math import isfinite
 from typing import Annotated, Any, Literal
 
@@ -61,8 +62,9 @@ ConstraintBody = str | Annotated[OnColumns | InRange, Field(discriminator="kind"
 
 def constraint_body(constraint: Constraint) -> str | OnColumns | InRange:
     """A constraint as it goes over the wire; those without an object of their own in words."""
-    if isinstance(constraint, Range) and not constraint.relative:
-        low, high = _numbers(constraint.low, constraint.high)
+    is_dated = isinstance(constraint, Range) and any(isinstance(end, date) for end in (constraint.low, constraint.high))
+    if isinstance(constraint, Range) and not constraint.relative and not is_dated:
+        low, high = _numbers(float(constraint.low), float(constraint.high))  # type: ignore[arg-type]
         return InRange(kind="range", column=constraint.column, low=low, high=high)
     for name, kind in _ON_COLUMNS.items():
         if isinstance(constraint, kind):

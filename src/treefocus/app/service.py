@@ -19,6 +19,7 @@ from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.explanation import predictions
 from treefocus.explanation.batch import Explanations
+from treefocus.explanation.change import told_value
 from treefocus.explanation.json import cell
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Floats
@@ -154,7 +155,8 @@ class Service:
         A cell is a number, a category of the column, or None where it is missing.
         """
         booleans = [feature.name for feature in self.schema.features if feature.kind == "boolean"]
-        return table_of_cells(rows, self.schema.names, self._labels, booleans)
+        countings = {one.name: one.counting for one in self.schema.features if one.counting is not None}
+        return table_of_cells(rows, self.schema.names, self._labels, booleans, countings)
 
     def name_of(self, i: int) -> int | str:
         """How a row of the server's is called in every output: its number and, where rows have one, its own name."""
@@ -162,7 +164,11 @@ class Service:
 
     def written(self, i: int) -> list[Cell]:
         """A row of the server's as a caller would write it."""
-        return [cell(value) for value in self.rows.row(i)]
+        features = self.schema.features
+        return [
+            cell(told_value(value, own) if own.is_date else value)
+            for value, own in zip(self.rows.row(i), features, strict=True)
+        ]
 
     def row_of(self, values: Floats) -> CellTable:
         """One row, (n_features,), whose categories stand by their codes, as the page holds them."""

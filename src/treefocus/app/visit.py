@@ -18,6 +18,7 @@ from treefocus.explanation.batch import Explanation, Explanations
 from treefocus.model.forest import Floats
 from treefocus.problem.plausibility import Measure
 from treefocus.render.phrases import DEFAULT
+from treefocus.schema.dates import counted
 from treefocus.tables.cells import CellTable
 
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
@@ -76,12 +77,13 @@ class Visit:
 
     def take(self, constraint: Constraint) -> None:
         """Make a constraint of the server's one of the visitor's rules, or a line of words where these have one."""
-        index = self.service.schema.index
+        schema, index = self.service.schema, self.service.schema.index
         if isinstance(constraint, Range) and not constraint.relative:
-            rule = self.rules[index(constraint.column)]
+            j = index(constraint.column)
+            rule, counting = self.rules[j], schema.features[j].counting
             if rule.low is None and rule.high is None:
-                rule.low = constraint.low if np.isfinite(constraint.low) else None
-                rule.high = constraint.high if np.isfinite(constraint.high) else None
+                low, high = (counted(end, counting) for end in (constraint.low, constraint.high))
+                rule.low, rule.high = low if np.isfinite(low) else None, high if np.isfinite(high) else None
                 return
         for moves, kind in _KINDS.items():
             if isinstance(constraint, kind):
@@ -118,7 +120,7 @@ class Visit:
         for name, rule in zip(names, self.rules, strict=True):
             if rule.low is not None or rule.high is not None:
                 low, high = -math.inf if rule.low is None else rule.low, math.inf if rule.high is None else rule.high
-                constraints.append(Range(name, low, high))
+                constraints.append(Range(name, low, high))  # of dates as the model counts them
         constraints += as_constraints(lines_of(self.more))
         return replace(
             self.service.asked, constraints=tuple(constraints), target=self.wish.to_target(), distance=self.distance,

@@ -14,6 +14,7 @@ from treefocus.constraints.text import as_constraints
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.forest import Forest
 from treefocus.problem.targets import Interval, Probability
+from treefocus.schema.dates import read_date
 from treefocus.schema.schema import INTEGER
 from treefocus.tables.columns import check_columns
 from treefocus.tables.files import read_columns, read_names, read_table
@@ -102,8 +103,15 @@ def constraints_of(
 
 
 def _range(text: str) -> Range:
-    """COLUMN:LOW:HIGH; the column's name may hold colons itself."""
+    """COLUMN:LOW:HIGH, numbers or dates; the column's name may hold colons itself."""
     column, *sides = text.rsplit(":", 2)
+    moments = [read_date(side) for side in sides]
+    if (
+        len(sides) == 2
+        and any(moments)
+        and all(moment or not side.strip() for moment, side in zip(moments, sides, strict=True))
+    ):
+        return Range(column, moments[0] or -np.inf, moments[1] or np.inf)
     return Range(column, *numbers_of("--range", text, sides))
 
 

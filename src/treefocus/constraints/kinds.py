@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.kernels import rules
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Floats
+from treefocus.schema.dates import micros_of
 from treefocus.schema.schema import Schema
 
 
@@ -75,6 +77,26 @@ class Draft:
         if self.labels[column] is not None:
             reject(what, "about a column of numbers", f"{self.schema.names[column]!r}, which holds categories")
         return column
+
+    def value(self, column: int, value: Any, what: str) -> float:
+        """A number as it is, or a date as the column counts it."""
+        if not isinstance(value, date):
+            return float(value)
+        counting = self.schema.features[column].counting
+        if counting is None:
+            reject(what, f"about numbers, for {self.schema.names[column]!r} holds no dates", words.value(value))
+        return counting.number(value)
+
+    def days(self, columns: Sequence[int], total: float) -> int:
+        """What a day is in a sum of columns: 1 where none holds dates; else all must be dates, and cancel."""
+        countings = {self.schema.features[j].counting for j in columns}
+        if countings == {None}:
+            return 1
+        own = countings.pop()
+        if countings or own is None or total != 0:
+            dated = next(self.schema.names[j] for j in columns if self.schema.features[j].is_date)
+            reject("Linear", "about no dates, or about the days between dates that are counted alike", repr(dated))
+        return own.per_day
 
     def categories(self, column: int, values: Iterable[Any], what: str) -> Bools:
         """(n_labels,) which of a column's categories are among the values."""
@@ -297,7 +319,7 @@ class Range(Constraint):
     ----------
     column : str or int
         Its name or number.
-    low, high : float
+    low, high : float or date
         Where it must end up; a side that is left out has no limit.
     relative : bool
         Whether the bounds are shares of the row's own value.
@@ -310,30 +332,35 @@ class Range(Constraint):
     """
 
     column: str | int
-    low: float = -np.inf
-    high: float = np.inf
+    low: float | date = -np.inf
+    high: float | date = np.inf
     relative: bool = False
 
     def __post_init__(self) -> None:
         for bound in (self.low, self.high):
-            if not isinstance(bound, Real):
-                reject(f"Range({self.column!r})", "from a number to a number", repr(bound))
-        if not self.low <= self.high:
+            if not isinstance(bound, Real) and (self.relative or not isinstance(bound, date)):
+                reject(f"Range({self.column!r})", "from a number to a number, or a date to a date", repr(bound))
+        if not _is_ordered(self.low, self.high):
             reject(f"Range({self.column!r})", "from a low to a high value", f"{self.low} to {self.high}")
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
-        j = draft.number(draft.schema.index(self.column), f"Range({self.column!r})")
-        low, high = np.full(len(draft.rows), float(self.low)), np.full(len(draft.rows), float(self.high))
-        if self.relative:
-            own = draft.rows[:, j]
-            low, high = (
-                own + (share if np.isinf(share) else share * np.abs(own)) for share in map(float, (self.low, self.high))
-            )  # an infinite share is no limit, of 0 neither
+        j, what = draft.schema.index(self.column), f"Range({self.column!r})"
+        draft.number(j, what)
+        if not self.relative:
+            low, high = (np.full(len(draft.rows), draft.value(j, end, what)) for end in (self.low, self.high))
+        elif draft.schema.features[j].is_date:
+            reject(what, "from a date to a date", f"shares of {self.column!r}, which holds dates")
+        else:
+            own, ends = draft.rows[:, j], (float(end) for end in (self.low, self.high) if not isinstance(end, date))
+            low, high = (own + (share if np.isinf(share) else share * np.abs(own)) for share in ends)
+            # an infinite share is no limit, of 0 neither
         draft.low[:, j] = np.maximum(draft.low[:, j], low)
         draft.high[:, j] = np.minimum(draft.high[:, j], high)
 
     def to_text(self) -> str:  # noqa: D102
-        return (words.relative if self.relative else words.between)(self.column, self.low, self.high)
+        if isinstance(self.low, date) or isinstance(self.high, date) or not self.relative:
+            return words.between(self.column, self.low, self.high)
+        return words.relative(self.column, self.low, self.high)
 
 
 @dataclass(frozen=True, init=False)
@@ -348,7 +375,7 @@ class OneOf(Constraint):
     column : str or int
         Its name or number.
     values : iterable
-        Numbers or categories.
+        Numbers, dates or categories.
 
     Examples
     --------
@@ -373,9 +400,9 @@ class OneOf(Constraint):
             draft.named[j] = named & draft.named.get(j, np.ones_like(named))
             return
         for value in self.values:
-            if not isinstance(value, Real) or not np.isfinite(float(value)):
-                reject(what, "given finite numbers", repr(value))
-        values = np.unique(np.array(self.values, np.float64))
+            if not isinstance(value, date) and not (isinstance(value, Real) and np.isfinite(float(value))):
+                reject(what, "given finite numbers, or dates", repr(value))
+        values = np.unique(np.array([draft.value(j, value, what) for value in self.values], np.float64))
         draft.listed[j] = np.intersect1d(values, draft.listed.get(j, values))
 
     def to_text(self) -> str:  # noqa: D102
@@ -422,7 +449,8 @@ class AtMost(Constraint):
 class Linear(Constraint):
     """The columns' values, times their coefficients, add up to no more: `Linear({"debt": 1, "income": -2}, at_most=0)`.
 
-    A row in which one of them is missing is not bound by it.
+    A row in which one of them is missing is not bound by it. Of dates only the time between two of them can be meant,
+    and is in days.
 
     Parameters
     ----------
@@ -452,8 +480,9 @@ class Linear(Constraint):
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
         columns = [draft.number(draft.schema.index(name), "Linear") for name in self.coefficients]
+        per_day = draft.days(columns, sum(self.coefficients.values()))
         coefficient = np.array(list(self.coefficients.values()), np.float64)
-        draft.rules.append(rules.LinearRule(np.array(columns, np.int32), coefficient, self.at_most))
+        draft.rules.append(rules.LinearRule(np.array(columns, np.int32), coefficient, self.at_most * per_day))
 
     def to_text(self) -> str:  # noqa: D102
         return f"{words.total(self.coefficients)} <= {words.number(self.at_most)}"
@@ -467,8 +496,8 @@ class Condition:
     ----------
     column : str or int
         Its name or number.
-    low, high : float
-        Of a column of numbers; a side that is left out has no limit.
+    low, high : float or date
+        Of a column of numbers or dates; a side that is left out has no limit.
     values : sequence, optional
         Categories, or one number.
 
@@ -480,14 +509,14 @@ class Condition:
     """
 
     column: str | int
-    low: float = -np.inf
-    high: float = np.inf
+    low: float | date = -np.inf
+    high: float | date = np.inf
     values: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.values is not None:
             object.__setattr__(self, "values", (self.values,) if isinstance(self.values, str) else tuple(self.values))
-        if not self.low <= self.high:
+        if not _is_ordered(self.low, self.high):
             reject(f"Condition({self.column!r})", "from a low to a high value", f"{self.low} to {self.high}")
 
     def cells(self, draft: Draft) -> rules.Cells:
@@ -498,10 +527,11 @@ class Condition:
                 reject(what, "about categories: values=[...]", "numbers")
             return rules.Cells(j, 0.0, 0.0, draft.categories(j, self.values, what))
         if self.values is None:
-            return rules.Cells(j, float(self.low), float(self.high))
-        if len(self.values) != 1 or not isinstance(self.values[0], Real):
+            return rules.Cells(j, draft.value(j, self.low, what), draft.value(j, self.high, what))
+        if len(self.values) != 1 or not isinstance(self.values[0], Real | date):
             reject(what, "a range, or one number, of a column of numbers", repr(self.values))
-        return rules.Cells(j, float(self.values[0]), float(self.values[0]))
+        number = draft.value(j, self.values[0], what)
+        return rules.Cells(j, number, number)
 
     def to_text(self) -> str:
         """The condition as it stands in a line of text."""
@@ -546,3 +576,12 @@ class Implies(Constraint):
 def _shown(labels: tuple[Any, ...]) -> str:
     shown = ", ".join(map(str, labels[:8]))
     return shown if len(labels) <= 8 else f"{shown} and {len(labels) - 8} more"
+
+
+def _is_ordered(low: float | date, high: float | date) -> bool:
+    """Whether one end is not above the other; a date is neither above nor below a number, of which only ∞ is none."""
+    if isinstance(low, date) and isinstance(high, date):
+        return micros_of(low) <= micros_of(high)
+    if isinstance(low, date) or isinstance(high, date):
+        return (isinstance(low, date) or low == -np.inf) and (isinstance(high, date) or high == np.inf)
+    return bool(low <= high)

@@ -2,6 +2,7 @@
 
     COLUMNS fixed | increasing | decreasing | together | may be missing
     COLUMN in {VALUE, VALUE, ...}            COLUMN == VALUE
+    COLUMN >= 2020-01-31                     a date, perhaps with a time: 2020-01-31T14:30
     COLUMN within 10%                        of the row's own value, up or down
     COLUMN from -10% to 20%                  of the row's own value, other shares each way
     SUM <= SUM, SUM >= SUM, SUM <= SUM <= SUM, SUM == SUM
@@ -21,6 +22,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -40,10 +42,12 @@ from treefocus.constraints.kinds import (
 )
 from treefocus.constraints.words import BY_NUMBER, INFINITE, KEYWORDS
 from treefocus.errors import InvalidInput, reject
+from treefocus.schema.dates import read_date
 
 _QUOTED = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`)"""
 _TOKEN = re.compile(
     rf"""(?P<space>\s+)
+      | (?P<date>\d{{4}}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?![\w.:-]))
       | (?P<number>∞|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
       | (?P<quoted>{_QUOTED})
       | (?P<word>[^\W\d][\w.]*)
@@ -58,7 +62,7 @@ _OF_COLUMNS = {kind.words: kind for kind in (Fixed, Increasing, Decreasing, Toge
 
 @dataclass(frozen=True)
 class _Token:
-    kind: str  # number, quoted, word, keyword, sign or end
+    kind: str  # number, date, quoted, word, keyword, sign or end
     text: str
     start: int
 
@@ -85,6 +89,7 @@ class _Sum:
     constant: float
     start: int
     is_linear: bool = False  # in parentheses: no range, even if it has one column only
+    moment: date | None = None  # what stands in its place
 
     def minus(self, other: _Sum) -> _Sum:
         terms = dict(self.terms)
@@ -257,7 +262,17 @@ class _Parser:
         self.demand("}")
         return found
 
+    def _date(self) -> date:
+        """The date that comes next."""
+        found = read_date(self.next.text)
+        if found is None:
+            self.fail("there is no such date")
+        self.take()
+        return found
+
     def _value(self) -> Any:
+        if self.next.kind == "date":
+            return self._date()
         if self.next.is_name or self.next.kind == "keyword":
             return self.take().name
         number, last = self._number("a value or a number"), self.tokens[self.at - 1]
@@ -300,12 +315,23 @@ class _Parser:
     def _joined(self, found: Sequence[Any], start: int) -> tuple[Constraint, ...]:
         """Two ranges of one column as one."""
         first, second = found
-        low, high = max(first.low, second.low), min(first.high, second.high)
         if first.column != second.column:
             return first, second
+        if any(isinstance(end, date) for one in found for end in (one.low, one.high)):
+            return self._joined_dates(first, second, start)
+        low, high = max(first.low, second.low), min(first.high, second.high)
         if low > high:
             self.fail(f"no value lies between {low:g} and {high:g}", start)
         return (Range(first.column, low, high),)
+
+    def _joined_dates(self, first: Range, second: Range, start: int) -> tuple[Constraint, ...]:
+        """The same where both compare with a date, one from below and one from above."""
+        low = next((one.low for one in (first, second) if isinstance(one.low, date)), -math.inf)
+        high = next((one.high for one in (first, second) if isinstance(one.high, date)), math.inf)
+        try:
+            return (Range(first.column, low, high),)
+        except InvalidInput:
+            self.fail(f"no date lies between {low} and {high}", start)
 
     def _equal_to(self, sides: list[_Sum], signs: list[tuple[str, int]]) -> OneOf | None:
         """COLUMN == VALUE, where the value is a word."""
@@ -322,6 +348,8 @@ class _Parser:
         """left - right against 0."""
         if sign in (">=", ">"):
             left, right, sign = right, left, sign.replace(">", "<")
+        if left.moment is not None or right.moment is not None:
+            return [self._compared_with_date(left, right, sign, start)]
         whole = left.minus(right)  # of which the sum must be at most 0, or 0
         if not whole.terms:
             self.fail("a comparison needs a column", start)
@@ -335,7 +363,24 @@ class _Parser:
             found.append(Linear({name: -c for name, c in whole.terms.items()}, at_most=whole.constant))
         return found
 
+    def _compared_with_date(self, left: _Sum, right: _Sum, sign: str, start: int) -> Range:
+        """left <= right, left < right or left == right, where one is a date and the other a column."""
+        moment, other = (left.moment, right) if left.moment is not None else (right.moment, left)
+        is_column = len(other.terms) == 1 and not other.constant and set(other.terms.values()) == {1.0}
+        if moment is None or not is_column or other.is_linear:
+            self.fail("a date is compared with a column", start)
+        (column,) = other.terms
+        is_upper = other is left
+        if sign == "==":
+            return Range(column, moment, moment)
+        if sign == "<":  # a day or a second apart, so that this is next to it in every counting
+            at = moment if isinstance(moment, datetime) else datetime(moment.year, moment.month, moment.day)
+            moment = at - timedelta(milliseconds=1) if is_upper else at + timedelta(milliseconds=1)
+        return Range(column, high=moment) if is_upper else Range(column, low=moment)
+
     def _sum(self) -> _Sum:
+        if self.next.kind == "date":
+            return _Sum({}, 0.0, self.next.start, moment=self._date())
         if self.sees("("):
             return self._sum_in_parentheses()
         start, terms, constant = self.next.start, dict[str | int, float](), 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
@@ -33,17 +34,17 @@ def listed(columns: Iterable[Any]) -> str:
 
 def among(column: Any, values: Iterable[Any]) -> str:
     """That a column is at one of these values."""
-    return f"{named(column)} in {{{', '.join(map(_value, values))}}}"
+    return f"{named(column)} in {{{', '.join(map(value, values))}}}"
 
 
-def between(column: Any, low: float, high: float) -> str:
-    """That a column lies between two numbers, of which one or both may be infinite."""
+def between(column: Any, low: float | date, high: float | date) -> str:
+    """That a column lies between two numbers, of which one or both may be infinite, or two dates."""
     if low == high:
-        return f"{named(column)} == {number(low)}"
-    if high == math.inf and low > -math.inf:
-        return f"{named(column)} >= {number(low)}"
-    above = "" if low == -math.inf else f"{number(low)} <= "
-    return f"{above}{named(column)} <= {number(high)}"
+        return f"{named(column)} == {value(low)}"
+    if high == math.inf and low != -math.inf:
+        return f"{named(column)} >= {value(low)}"
+    above = "" if low == -math.inf else f"{value(low)} <= "
+    return f"{above}{named(column)} <= {value(high)}"
 
 
 def relative(column: Any, low: float, high: float) -> str:
@@ -73,13 +74,16 @@ def number(value: Any) -> str:
     return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        return named(value)
+def value(one: Any) -> str:
+    """A value of a column: a word, a number or a date."""
+    if isinstance(one, str):
+        return named(one)
+    if isinstance(one, date):
+        return one.isoformat()
     try:
-        return number(value)
+        return number(one)
     except (TypeError, ValueError):  # no value that a column can have
-        return _quoted(str(value))
+        return _quoted(str(one))
 
 
 def _percent(share: float) -> str:

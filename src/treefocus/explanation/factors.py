@@ -15,7 +15,7 @@ import numpy as np
 
 from treefocus.errors import InvalidInput
 from treefocus.explanation import predictions
-from treefocus.explanation.change import as_truth, as_written
+from treefocus.explanation.change import as_written, told_value
 from treefocus.model.forest import Floats
 from treefocus.problem.problem import Problem
 from treefocus.problem.question import Question
@@ -101,4 +101,4 @@ def _written(question: Question, table: Table, j: int, value: float) -> Any:
     if own is not None or np.isnan(value):
         return None if own is None else label_of(value, own)
     number = as_written(value, table.grain[j])
-    return as_truth(number) if table.is_boolean[j] or question.schema.features[j].kind == "boolean" else number
+    return told_value(number, question.schema.features[j], bool(table.is_boolean[j]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treefocus.explanation.answers import Answers
-from treefocus.explanation.change import as_truth, as_written
+from treefocus.explanation.change import as_written, told_value
 from treefocus.explanation.factors import Factor, factors_of
 from treefocus.render.views import RowView
 
@@ -42,4 +42,4 @@ def _cell(answers: Answers, i: int, j: int) -> Any:
     if value is None or table.labels_of(j) is not None:
         return value
     number = as_written(value, table.grain[j])
-    return as_truth(number) if table.is_boolean[j] or answers.schema.features[j].kind == "boolean" else number
+    return told_value(number, answers.schema.features[j], bool(table.is_boolean[j]))

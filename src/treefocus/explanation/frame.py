@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from treefocus.explanation.answers import Answers
-from treefocus.explanation.change import as_truth, plain
+from treefocus.explanation.change import as_truth, plain, told_value
 from treefocus.model.forest import Floats
 from treefocus.render.views import RowView
 from treefocus.schema.schema import INTEGER
@@ -75,8 +75,11 @@ def _columns(answers: Answers) -> dict[str, list[Any]]:
 def _answers_of(answers: Answers, j: int) -> list[Any]:
     """A column of the counterfactuals as plain values, None where there is none."""
     table, points = answers.table, answers.points[:, j]
-    if table.is_boolean[j] or answers.schema.features[j].kind == "boolean":
+    feature = answers.schema.features[j]
+    if table.is_boolean[j] or feature.kind == "boolean":
         return [None if np.isnan(value) else as_truth(value) for value in points.tolist()]
+    if feature.counting is not None:
+        return [None if np.isnan(value) else told_value(value, feature) for value in points.tolist()]
     if table.labels_of(j) is None:
         return _nullable(points, is_whole=_is_whole(answers, j))
     cells = zip(table.labelled(j, points), answers.has_answer, strict=True)

@@ -10,12 +10,13 @@ import numpy as np
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation.answers import Answers
-from treefocus.explanation.change import plain
+from treefocus.explanation.change import plain, told_value
 from treefocus.explanation.json_values import cell, name, number, numbers
 from treefocus.explanation.predictions import Predicted, likelihood_of
 from treefocus.explanation.reasons import read_reason
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
+from treefocus.schema.dates import Counting, read_date
 from treefocus.schema.schema import Schema
 from treefocus.search.base import Outcome, Status
 from treefocus.tables.labels import encode
@@ -58,8 +59,8 @@ def row_record(answers: Answers, i: int) -> dict[str, Any]:
         "lower_bound": float(answers.lower_bound[i]) if np.isfinite(answers.lower_bound[i]) else None,
         "gap": None if point is None else float(answers.gap[i]),
         "changes": [change.to_dict() for change in answers.changes(i)],
-        "counterfactual": None if point is None else [cell(value) for value in point],
-        "values": [cell(value) for value in table.row(i)] if table.labels is not None else numbers(table.values[i]),
+        "counterfactual": None if point is None else _cells(answers, point),
+        "values": _cells(answers, table.row(i)) if _has_words(answers) else numbers(table.values[i]),
     }
     likelihood = likelihood_of(says, i)
     if likelihood is not None:
@@ -68,6 +69,17 @@ def row_record(answers: Answers, i: int) -> dict[str, Any]:
         ways = [row_record(other, i) for other in answers.others]
         record["ways"] = [{key: way[key] for key in way if key not in _OF_THE_ROW} for way in ways]
     return record
+
+
+def _has_words(answers: Answers) -> bool:
+    """Whether some cells are no numbers."""
+    return answers.table.labels is not None or any(feature.is_date for feature in answers.schema.features)
+
+
+def _cells(answers: Answers, row: Sequence[Any]) -> list[Any]:
+    """A row as JSON can hold it; of dates, the text."""
+    features = answers.schema.features
+    return [cell(told_value(value, own) if own.is_date else value) for value, own in zip(row, features, strict=True)]
 
 
 def batch_record(answers: Answers) -> dict[str, Any]:
@@ -112,8 +124,9 @@ def _read(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str,
     width = len(schema)
     labels = _categories(record, width)
     cells = [row["values"] for row in rows]
-    values = _matrix(cells, labels)
-    points = _matrix([row["counterfactual"] or [None] * width for row in rows], labels)
+    countings = [feature.counting for feature in schema.features]
+    values = _matrix(cells, labels, countings)
+    points = _matrix([row["counterfactual"] or [None] * width for row in rows], labels, countings)
     points = np.where(_is_kept(rows, labels), values, points)
     shown, parts = points.copy(), np.full_like(points, np.nan)
     for i, row in enumerate(rows):
@@ -123,7 +136,7 @@ def _read(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str,
             j = schema.index(change["feature"])
             parts[i, j] = _float(change["part"])
             if labels[j] is None:
-                shown[i, j] = _float(change["shown"])
+                shown[i, j] = _float(change["shown"], countings[j])
     status = np.array([Status[row["status"]] for row in rows] + [None], object)[:-1]
     bounds = [
         np.inf if s is Status.INFEASIBLE else _float(row["lower_bound"]) for s, row in zip(status, rows, strict=True)
@@ -185,18 +198,21 @@ def _labels(rows: Sequence[Mapping[str, Any]], key: str) -> np.ndarray[Any, Any]
     return labels
 
 
-def _matrix(rows: Sequence[Sequence[Any]], labels: Labels) -> Floats:
-    """Cells as numbers: categories by the labels of their column."""
+def _matrix(rows: Sequence[Sequence[Any]], labels: Labels, countings: Sequence[Counting | None] = ()) -> Floats:
+    """Cells as numbers: categories by the labels of their column, dates as they are counted."""
     if any(len(row) != len(labels) for row in rows):
         raise ValueError(f"a row without {len(labels)} values")
     result = np.empty((len(rows), len(labels)))
     for j, own in enumerate(labels):
-        column = [row[j] for row in rows]
-        result[:, j] = [_float(value) for value in column] if own is None else encode(column, own)
+        column, counting = [row[j] for row in rows], countings[j] if countings else None
+        result[:, j] = [_float(value, counting) for value in column] if own is None else encode(column, own)
     return result
 
 
-def _float(value: Any) -> float:
+def _float(value: Any, counting: Counting | None = None) -> float:
     if value is None:
         return np.nan
+    moment = read_date(value) if counting is not None and isinstance(value, str) else None
+    if moment is not None and counting is not None:
+        return counting.number(moment)
     return _WHOLE_WORDS[value] if isinstance(value, str) else float(value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from treefocus.model.forest import Floats
+from treefocus.schema.dates import iso
 
 
 def number(value: float | None) -> float | str | None:
@@ -24,7 +26,9 @@ def numbers(values: Floats) -> list[float | str | None]:
 
 
 def cell(value: Any) -> Any:
-    """A cell as JSON can hold it: a number, or a category."""
+    """A cell as JSON can hold it: a number, a category, or a date as text."""
+    if isinstance(value, date):
+        return iso(value)
     return number(value) if isinstance(value, float) else name(value)
 
 

@@ -19,7 +19,8 @@ A = TypeVar("A", bound=Answers)
 def rounded(answers: A, i: int, question: Question, problem: Problem, digits: int, extra: float) -> A:
     """Row i alone with its answer in round numbers; `question` and `problem` are the row's."""
     before, status = float(answers.distance[i]), answers.status[i]
-    point = rounded_point(problem, answers.points[i], digits, extra, question.plausibility)
+    dates = [j for j, feature in enumerate(question.schema.features) if feature.is_date]  # which are round as they are
+    point = rounded_point(problem, answers.points[i], digits, extra, question.plausibility, kept=dates)
     distance = problem.distance_to(point[None])
     if status is Status.OPTIMAL and distance[0] > before:
         status = Status.BOUNDED

@@ -7,7 +7,7 @@ row stays one that does, and the others are told as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import product
@@ -157,17 +157,23 @@ _MOST = 20_000  # combinations that are asked at once
 
 
 def rounded_point(
-    problem: Problem, point: Floats, digits: int = 2, extra: float = 0.1, measure: Measure | None = None
+    problem: Problem,
+    point: Floats,
+    digits: int = 2,
+    extra: float = 0.1,
+    measure: Measure | None = None,
+    kept: Collection[int] = (),
 ) -> Floats:
     """(n_features,) an answer to the problem's one row near `point`, of `digits` digits where that can be.
 
-    extra: by how much, as a share, it may be further away. measure: how like the data it has to be.
+    extra: by how much, as a share, it may be further away. measure: how like the data it has to be. kept: columns that
+    are left as they are.
     """
     if not (isinstance(digits, Integral) and digits > 0):
         reject("digits", "a whole number above 0", repr(digits))
     if not (isinstance(extra, Real) and extra >= 0):
         reject("extra", "a share of at least 0", repr(extra))
-    options = _options(problem, point, int(digits))
+    options = {j: own for j, own in _options(problem, point, int(digits)).items() if j not in kept}
     most = float(problem.distance_to(point[None])[0]) * (1.0 + float(extra)) * (1 + 1e-12)
     if np.prod([float(len(own)) for own in options.values()]) <= _MOST:
         return _best(problem, point, options, most, measure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +232,7 @@ class Explanation:
         """(n_changes + 1, n_features) the row, and with each change on top of those before."""
         points = np.repeat(self.row[None, :], len(self.changes) + 1, axis=0)
         for step, (j, change) in enumerate(zip(self._changed(), self.changes, strict=True), start=1):
-            is_number = not change.is_category and change.shown is not None
+            is_number = not change.is_category and isinstance(change.shown, Real)
             points[step:, j] = change.shown if is_number else self.batch.points[self.i, j]
         return points
 

@@ -13,7 +13,7 @@ from treefocus.errors import reject
 from treefocus.explanation.rounding import difference, short_before
 from treefocus.model.forest import Bools, Floats
 from treefocus.render import summary as text_of_summary
-from treefocus.schema.schema import Schema
+from treefocus.schema.schema import Feature, Schema
 from treefocus.search.base import Status
 from treefocus.tables.frames import frame_of
 from treefocus.tables.labels import label_of
@@ -98,11 +98,11 @@ def asked(schema: Schema, table: Table, shown: Floats, moved: Bools, n_answered:
         step = (
             np.full(len(after), np.nan)
             if own is not None
-            else _told(table.values[moved[:, j], j], after, schema.features[j].decimals)
+            else _told(table.values[moved[:, j], j], after, schema.features[j])
         )
         up, down, other = step[step > 0], step[step < 0], after[np.isnan(step)]
         found = AskedFeature(
-            schema.features[j].name, schema.features[j].unit, int(counts[j]), float(counts[j] / n_answered),
+            schema.features[j].name, _unit(schema.features[j]), int(counts[j]), float(counts[j] / n_answered),
             len(up), len(down), _median(up), _median(down), len(other), _commonest(other, own),
         )  # fmt: skip
         result.append(found)
@@ -117,9 +117,16 @@ def _commonest(values: Floats, labels: Sequence[Any] | None) -> Any:
     return label_of(value, labels) if labels is not None else None if np.isnan(value) else value
 
 
-def _told(before: Floats, after: Floats, decimals: int | None) -> Floats:
-    """How far numbers move, as they are told: 0.1 from 0.2 to 0.3."""
-    steps = []
+def _unit(feature: Feature) -> str:
+    """What the steps of a column are counted in: dates in days."""
+    return "days" if feature.is_date else feature.unit
+
+
+def _told(before: Floats, after: Floats, feature: Feature) -> Floats:
+    """How far numbers move, as they are told: 0.1 from 0.2 to 0.3; dates in days."""
+    steps, decimals = [], feature.decimals
+    if feature.counting is not None:
+        return (after - before) / feature.counting.per_day
     for own, shown in zip(before.tolist(), after.tolist(), strict=True):
         is_number = own == own and shown == shown
         steps.append(difference(short_before(own, shown, decimals), shown) if is_number else np.nan)

@@ -31,6 +31,9 @@ class Source:
     takes_infinite: bool = False  # whether the model reads infinities
     precision: float = 1e-12  # how far apart the scores may be, as a share of the largest of them
     orders: Labels | None = None  # per feature its categories in their order, where the model was told one
+    counts: tuple[
+        str | None, ...
+    ] = ()  # per feature how its dates are counted, None where it holds none; see `schema.dates`
     # Of a model that keeps only hashes of its categories, and reads all as unseen until the words of the data are
     # known: the same with these words, by column, as labels.
     with_words: Callable[[Mapping[int, Sequence[Any]]], Source] | None = None

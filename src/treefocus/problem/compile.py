@@ -20,7 +20,6 @@ from treefocus.model.grid import Grid, as_input, floor_to
 from treefocus.model.variants import variant
 from treefocus.problem.distances import Distance
 from treefocus.problem.space import Space
-from treefocus.schema.feature import Feature
 from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, STEPPED, Schema, snapped_down
 from treefocus.schema.steps import Steps
 
@@ -96,7 +95,7 @@ def with_domains(space: Space, schema: Schema, forest: Forest) -> Space:
     low, high = space.low.copy(), space.high.copy()
     for j, feature in enumerate(schema.features):
         if forest.categories is None or not forest.categories.is_categorical[j]:
-            domain = (0.0, 1.0) if feature.kind == "boolean" else (feature.low, feature.high)
+            domain = (0.0, 1.0) if feature.kind == "boolean" else feature.ends
             low[j] = low[j] if domain[0] is None else domain[0]
             high[j] = high[j] if domain[1] is None else domain[1]
     return replace(space, low=low, high=high)
@@ -178,15 +177,14 @@ def _listed(general: Draft, space: Space, grain: Int8s, is_category: Bools) -> d
     """
     listed: dict[int, Floats | Steps] = {}
     for j, feature in enumerate(general.schema.features):
-        named, is_number = general.listed.get(j), not is_category[j]
+        named, is_number, steps = general.listed.get(j), not is_category[j], feature.steps
         if is_number and feature.values and all(isinstance(value, Real) for value in feature.values):
             own = np.unique(np.array(feature.values, np.float64))
             named = own if named is None else np.intersect1d(own, named)
-        elif is_number and feature.step and named is not None:
-            ends = space.low[j], space.high[j]
-            named = _on_steps(named, float(feature.step), float(feature.low or 0.0), *ends)
-        elif is_number and feature.step:
-            listed[j] = _steps(feature, int(grain[j]))
+        elif is_number and steps is not None and named is not None:
+            named = _on_steps(named, steps, space.low[j], space.high[j])
+        elif is_number and steps is not None:
+            listed[j] = _of_grain(steps, int(grain[j]))
         if named is not None:
             listed[j] = _held(named, int(grain[j]))
     return listed
@@ -199,17 +197,16 @@ def _held(values: Floats, grain: int) -> Floats:
     return np.unique(as_input(values, "float32")) if grain == FLOAT32 else values
 
 
-def _on_steps(values: Floats, step: float, begin: float, low: float, high: float) -> Floats:
+def _on_steps(values: Floats, steps: Steps, low: float, high: float) -> Floats:
     """Those of the values that lie a whole number of steps from the beginning, between low and high."""
-    n_steps = (values - begin) / step
+    n_steps = (values * steps.divisor - steps.begin) / steps.step
     is_whole = np.abs(n_steps - np.rint(n_steps)) <= _NOISE * np.maximum(1.0, np.abs(n_steps))
     return np.asarray(values[is_whole & (values >= low) & (values <= high)])
 
 
-def _steps(feature: Feature, grain: int) -> Steps | Floats:
-    """The steps of a column; where it holds whole numbers only, the whole ones among them, or none."""
-    steps = Steps.of(float(feature.step or 1.0), float(feature.low or 0.0), is_single=grain == FLOAT32)
-    whole = steps.whole if grain == INTEGER else steps
+def _of_grain(steps: Steps, grain: int) -> Steps | Floats:
+    """The steps that a column holds; where it holds whole numbers only, the whole ones among them, or none."""
+    whole = steps.whole if grain == INTEGER else replace(steps, is_single=grain == FLOAT32)
     return np.empty(0) if whole is None else whole
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treefocus.constraints.kinds import Constraint, OneOf
+from treefocus.problem.dates import date_feature
 from treefocus.schema.feature import Feature
 from treefocus.schema.infer import guess_numbers
 from treefocus.schema.schema import FLOAT32, INTEGER
@@ -23,7 +24,11 @@ def number_features(table: Table, constraints: Sequence[Constraint], names: Sequ
     is_boolean = table.is_boolean
     found = {}
     for j in range(table.values.shape[1]):
-        if table.labels_of(j) is not None or j in listed or (names is not None and names[j] in listed):
+        is_listed = j in listed or (names is not None and names[j] in listed)
+        if table.labels_of(j) is not None or (is_listed and table.counts_of(j) is None):
+            continue
+        if table.counts_of(j) is not None:
+            found[j] = date_feature(table, j)
             continue
         if is_boolean[j]:
             found[j] = Feature("", "boolean")

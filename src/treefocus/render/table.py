@@ -112,7 +112,9 @@ def from_to(explanation: RowView, change: ChangeView, language: str = DEFAULT) -
 
 
 def difference(change: ChangeView, language: str = DEFAULT) -> str:
-    """How far a number moves, to four digits: "+3,800" or "-0.02512"; nothing for a category or a boolean."""
+    """How far a number moves, to four digits: "+3,800" or "-0.02512"; of a date "+12 days"; nothing for others."""
+    if change.days is not None:
+        return catalogue(language).days(change.days)
     return (
         "" if change.moved is None or isinstance(change.shown, bool) else catalogue(language).difference(change.moved)
     )

@@ -6,7 +6,8 @@ Every phrase comes from a catalogue (`render.phrases`), every word about columns
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
+from datetime import date, datetime
+from math import ceil, isfinite
 from numbers import Real
 from typing import Any
 
@@ -189,6 +190,8 @@ def change_phrase(change: ChangeView, feature: Feature, phrases: Catalogue, is_p
     moved, is_truth = change.moved, isinstance(change.shown, bool)
     if is_truth and feature.up:
         return plain(feature.up if change.shown else feature.down)
+    if isinstance(change.shown, date) and isinstance(change.before_shown, date):
+        return _date_phrase(change, feature, phrases)
     if moved is None:
         told = [_quoted(phrases, value) if _is_word(value) else measured(value, feature, phrases)
                 for value in (change.shown, change.before_shown)]  # fmt: skip
@@ -212,6 +215,16 @@ def change_phrase(change: ChangeView, feature: Feature, phrases: Catalogue, is_p
     )
 
 
+def _date_phrase(change: ChangeView, feature: Feature, phrases: Catalogue) -> str:
+    """A change of a date: "your first payment were 5 January 2020 instead of 3 March 2020"."""
+    return (phrases.change_way if feature.up else phrases.change_date).format(
+        feature=called(feature),
+        way=plain(feature.down if change.is_down else feature.up),
+        after=measured(change.shown, feature, phrases),
+        before=measured(change.before_shown, feature, phrases),
+    )
+
+
 def _is_worded(unit: str) -> bool:
     """Whether a unit is a word, "years", and not a sign, "EUR" or "%"."""
     return len(unit) > 2 and unit.isalpha() and unit[1:].islower()
@@ -223,7 +236,12 @@ def called(feature: Feature) -> str:
 
 
 def measured(value: Any, feature: Feature, phrases: Catalogue) -> str:
-    """A value of a column: a number with its unit, a category, or the word for a missing one."""
+    """A value of a column: a number with its unit, a date, a category, or the word for a missing one."""
+    if feature.counting is not None and isinstance(value, Real) and isfinite(value):
+        value = feature.counting.told(float(value), feature.kind)
+    if isinstance(value, date):
+        is_timed = isinstance(value, datetime) and feature.unit
+        return f"{phrases.date(value)} {plain(feature.unit)}" if is_timed else phrases.date(value)
     if value is None or _is_word(value):
         return phrases.words["unknown"] if value is None else plain(value)
     unit = feature.unit_one if feature.unit_one and phrases.is_one(value) else feature.unit
@@ -238,7 +256,9 @@ def bare_value(value: Any, feature: Feature, phrases: Catalogue) -> str:
 
 def _is_word(value: Any) -> bool:
     """Whether a value is a category and not a number; of categories that are numbers, numbers are shown."""
-    return value is not None and (isinstance(value, bool) or not isinstance(value, Real))
+    return (
+        value is not None and not isinstance(value, date) and (isinstance(value, bool) or not isinstance(value, Real))
+    )
 
 
 def quantity(value: float, unit: str = "", language: str = DEFAULT) -> str:
@@ -255,6 +275,13 @@ def words_of(explanation: RowView, change: ChangeView, language: str) -> Feature
 
 def _line(explanation: RowView, change: ChangeView, phrases: Catalogue) -> str:
     feature = words_of(explanation, change, phrases.code)
+    if change.days is not None:
+        return phrases.line.format(
+            feature=called(feature),
+            after=measured(change.shown, feature, phrases),
+            before=measured(change.before_shown, feature, phrases),
+            change=phrases.days(change.days),
+        )
     if change.moved is None or isinstance(change.shown, bool):
         after, before = (measured(value, feature, phrases) for value in (change.shown, change.before_shown))
         return phrases.line_plain.format(feature=called(feature), after=after, before=before)

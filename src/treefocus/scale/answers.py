@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
+from treefocus.explanation.change import told_value
 from treefocus.explanation.predictions import is_number
 from treefocus.model.categories import are_categories
 from treefocus.model.forest import Bools, Floats, Forest
+from treefocus.schema.dates import iso
 from treefocus.schema.schema import FLOAT32
 
 Indices = NDArray[np.intp]
@@ -23,6 +26,7 @@ CHANGE = pa.struct(
     [("feature", pa.string()), ("before", pa.float64()), ("after", pa.float64()), ("shown", pa.float64()),
      ("share", pa.float64()), ("category_before", pa.string()), ("category_after", pa.string())]
 )  # fmt: skip
+_DATES = {"date": pa.date32(), "datetime": pa.timestamp("us")}
 _LABELS = {"U": pa.string(), "b": pa.bool_(), "i": pa.int64(), "u": pa.int64(), "f": pa.float64()}
 
 
@@ -39,9 +43,10 @@ def answer_schema(explainer: Explainer, kept: Sequence[pa.Field] = (), target: A
         pa.field("lower_bound", pa.float64()),
         pa.field("gap", pa.float64()),
     ]
-    for name, is_whole, labels in zip(explainer.schema.names, explainer.whole_columns, explainer.labels, strict=True):
-        kind = pa.int64() if is_whole else pa.float64()
-        fields.append(pa.field(column_of(name), kind if labels is None else pa.string()))
+    columns = zip(explainer.schema.features, explainer.whole_columns, explainer.labels, strict=True)
+    for feature, is_whole, labels in columns:
+        kind = _DATES[feature.kind] if feature.is_date else pa.int64() if is_whole else pa.float64()
+        fields.append(pa.field(column_of(feature.name), kind if labels is None else pa.string()))
     fields.append(pa.field("changes", pa.list_(CHANGE)))
     names = [field.name for field in fields]
     doubled = sorted({name for name in names if names.count(name) > 1})
@@ -82,7 +87,11 @@ def answer_batch(
     first = len(columns)
     for j in range(found.points.shape[1]):
         kind = schema.field(first + j).type
-        columns.append(_words(found, j, found.points) if kind == pa.string() else _as(kind, found.points[:, j]))
+        if found.schema.features[j].is_date:
+            cells = (_date(found, j, value) for value in found.points[:, j].tolist())
+            columns.append(pa.array(list(cells), kind))
+        else:
+            columns.append(_words(found, j, found.points) if kind == pa.string() else _as(kind, found.points[:, j]))
     columns.append(_changes(found))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -105,6 +114,12 @@ def _words(found: Explanations, j: int, values: Floats) -> pa.Array:
     )
 
 
+def _date(found: Explanations, j: int, value: float) -> Any:
+    """A number of a column of dates as one; null where there is none."""
+    told = None if np.isnan(value) else told_value(value, found.schema.features[j])
+    return told if isinstance(told, date) else None
+
+
 def _labels(labels: np.ndarray[Any, Any], kind: pa.DataType) -> pa.Array:
     plain = labels.tolist()
     if kind == pa.string():
@@ -125,7 +140,8 @@ def _changes(found: Explanations) -> pa.Array:
     is_single = found.table.grain[j] == FLOAT32
     before[is_single] = before[is_single].astype(np.float32).astype(str).astype(np.float64)  # as its owner wrote it
     names = pa.array(found.schema.names, pa.string()).take(pa.array(j))
-    is_number = ~are_categories(found.table.labels, len(found.schema))[j]
+    is_date = np.array([feature.is_date for feature in found.schema.features], bool)
+    is_number = ~(are_categories(found.table.labels, len(found.schema)) | is_date)[j]
     numbers = [pa.array(values, mask=~is_number) for values in (before, found.points[i, j], found.shown[i, j])]
     words = [_categories(found, i, j, is_number, values) for values in (found.table.values, found.points)]
     structs = pa.StructArray.from_arrays([names, *numbers, pa.array(share), *words], fields=list(CHANGE))
@@ -137,6 +153,14 @@ def _categories(found: Explanations, i: Indices, j: Indices, is_number: Bools, v
     """What the changed cells of columns of categories say, before or after; null for numbers."""
     if is_number.all():
         return pa.nulls(len(i), pa.string())
-    written = {int(k): found.table.labelled(int(k), values[:, k]) for k in np.unique(j[~is_number])}
+    written = {int(k): _cells(found, int(k), values[:, k]) for k in np.unique(j[~is_number])}
     cells = (None if is_number[k] else written[int(j[k])][i[k]] for k in range(len(i)))
     return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+
+
+def _cells(found: Explanations, j: int, values: Floats) -> list[Any]:
+    """The cells of a column of categories or of dates."""
+    if not found.schema.features[j].is_date:
+        return found.table.labelled(j, values)
+    moments = [_date(found, j, value) for value in values.tolist()]
+    return [None if moment is None else iso(moment) for moment in moments]

@@ -24,9 +24,11 @@ from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
 from treefocus.problem.targets import put
 from treefocus.scale.answers import answer_batch, answer_schema
+from treefocus.schema.dates import Counting
 from treefocus.search import Auto, Strategy, as_strategy
-from treefocus.tables.arrow import floats_of, holds_numbers
+from treefocus.tables.arrow import floats_of, holds_dates, holds_numbers, numbers_of_dates
 from treefocus.tables.columns import check_columns
+from treefocus.tables.text import shown
 
 NODE_LIMIT = 20_000  # boxes a row where no time limit is asked for; a proof that needs more ends in a bound
 BEYOND = 2.0**63  # whole numbers that a column of answers does not hold
@@ -92,9 +94,19 @@ class Task:
         if len(features) != len(known_labels):
             reject("The input", f"{len(known_labels)} columns wide", len(features))
         for name, labels in zip(features, known_labels, strict=True):
-            if labels is None and not holds_numbers(source.field(name).type):
-                reject(f"Column {name!r}", "of numbers", source.field(name).type)
+            kind, wanted = source.field(name).type, "of numbers"
+            if labels is None and self._counting(name) is not None:
+                is_readable, wanted = holds_numbers(kind) or holds_dates(kind), "of dates or numbers"
+            else:
+                is_readable = labels is not None or holds_numbers(kind)
+            if not is_readable:
+                reject(f"Column {name!r}", wanted, kind)
         return features
+
+    def _counting(self, name: str) -> Counting | None:
+        """How a column's dates are counted, None where it holds none."""
+        schema = self.explainer.schema
+        return schema[name].counting if name in schema else None
 
     def schema(self, source: pa.Schema) -> pa.Schema:
         """The answers' schema for input of this schema."""
@@ -137,7 +149,12 @@ class Task:
         reasons: dict[int, str] = {}
         whole = dict(zip(self.explainer.schema.names, self.explainer.whole_columns, strict=True))
         for j, name in enumerate(self.explainer.column_names or self.explainer.schema.names):
-            kind = columns[j].type
+            kind, counting = columns[j].type, self._counting(name)
+            if counting is not None and not holds_numbers(kind):
+                values, wrong = numbers_of_dates(columns[j], counting)
+                reasons |= {i: f"column {name!r}: {shown(text)} is not a date" for i, text in wrong.items()}
+                columns[j] = pa.array(values, from_pandas=True)
+                continue
             if not whole.get(name) or not holds_numbers(kind) or pa.types.is_boolean(kind):
                 continue
             values = floats_of(columns[j]).copy()  # what came in stays as it is

@@ -102,7 +102,8 @@ def _source(task: Task, path: Path, text: TextFormat) -> FileSource:
     if names is None:
         raise InvalidInput(f"The model does not know the names of its columns, so they cannot be found in {path}.")
     has_words = [any(isinstance(label, str) for label in labels or ()) for labels in explainer.labels]
-    words = [name for name, is_it in zip(names, has_words, strict=True) if is_it]
+    dates = [feature.name for feature in explainer.schema.features if feature.is_date]
+    words = [name for name, is_it in zip(names, has_words, strict=True) if is_it or name in dates]
     return open_source(path, names, task.keep, words, text)
 
 

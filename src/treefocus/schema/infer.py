@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
+from treefocus.schema.dates import DAY, dates_of, micros_of
 from treefocus.schema.steps import Steps
 
 _STEPS = (1000.0, 500.0, 100.0, 50.0, 10.0, 5.0, 1.0, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01)
@@ -57,6 +59,11 @@ def _of_series(column: nw.Series[Any]) -> Guess:
     native: Any = getattr(column.to_native(), "dtype", None)
     if getattr(native, "categories", None) is not None:  # pandas' categorical, polars' Enum
         return _of_labels(name, list(native.categories), bool(getattr(native, "ordered", False)))
+    if isinstance(dtype, nw.Datetime):
+        cells: list[Any] = column.to_list()
+        return _of_dates(name, dates_of(cells) or []) | ({"unit": "UTC"} if dtype.time_zone else {})
+    if dtype in (nw.Date, nw.String, nw.Object) and (found := dates_of(column.to_list())) is not None:
+        return _of_dates(name, found)
     if dtype in (nw.String, nw.Object, nw.Categorical):
         return _of_labels(name, _distinct(column.to_list()))
     if column.null_count() == len(column):  # polars' and Arrow's dtype of a column of nulls
@@ -66,12 +73,20 @@ def _of_series(column: nw.Series[Any]) -> Guess:
 
 def _of_array(name: str, column: NDArray[Any]) -> Guess:
     numbers = _as_numbers(column)
+    if numbers is None and column.dtype.kind in "OU" and (found := dates_of(column.tolist())) is not None:
+        return _of_dates(name, found)
     if numbers is None:
         return _of_labels(name, _distinct(column.tolist()))
     if column.dtype.kind == "b":
         return {"name": name, "kind": "boolean"}
     is_single = column.dtype in (np.float32, np.float16)
     return {"name": name} | guess_numbers(numbers, is_whole=column.dtype.kind in "iu", is_single=is_single)
+
+
+def _of_dates(name: str, known: Sequence[date | None]) -> Guess:
+    """Days, unless one of them has a time of the day."""
+    has_times = any(isinstance(one, datetime) and micros_of(one) % (DAY * 10**6) for one in known)
+    return {"name": name, "kind": "datetime" if has_times else "date"}
 
 
 def _distinct(values: list[Any]) -> list[Any]:

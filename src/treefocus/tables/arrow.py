@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treefocus.model.forest import Floats
+from treefocus.schema.dates import Counting, read_date
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +26,27 @@ def holds_numbers(kind: pa.DataType) -> bool:
 
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(value_type(kind)) for test in tests)
+
+
+def holds_dates(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be read as dates, as such or as text."""
+    from pyarrow import types
+
+    tests = (types.is_date, types.is_timestamp, types.is_string, types.is_large_string, types.is_null)
+    return any(test(value_type(kind)) for test in tests)
+
+
+def numbers_of_dates(column: Any, counting: Counting) -> tuple[Floats, dict[int, str]]:
+    """(n_rows,) the dates of a column as they are counted, NaN for null; infinity, and the cell, where it is none."""
+    values, wrong = np.full(len(column), np.nan), {}
+    for i, cell in enumerate(column.to_pylist()):
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
+            continue
+        moment = read_date(cell) if isinstance(cell, str) else cell
+        values[i] = np.inf if moment is None else counting.number(moment)
+        if moment is None:
+            wrong[i] = str(cell)
+    return values, wrong
 
 
 def holds_whole_numbers(kind: pa.DataType) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from treefocus.errors import reject
 from treefocus.model.categories import Labels, are_categories
 from treefocus.model.forest import Floats
+from treefocus.schema.dates import Counting, read_date
 from treefocus.schema.schema import ANY_FLOAT, INTEGER
 from treefocus.tables.columns import check_columns
 from treefocus.tables.labels import encode, label_or_text
@@ -36,10 +37,12 @@ def table_of_cells(
     names: tuple[str, ...],
     labels: Labels | None,
     booleans: Collection[str] = (),
+    countings: Mapping[str, Counting] | None = None,
 ) -> CellTable:
     """Rows by column name, or as lists in the columns' order; None is a missing value.
 
-    labels: per column its categories, None where it holds numbers. booleans: the columns of True and False.
+    labels: per column its categories, None where it holds numbers. booleans: the columns of True and False. countings:
+    the columns of dates, which come as text or as the numbers that the model reads.
     """
     written = np.empty((len(rows), len(names)), object)
     for i, row in enumerate(rows):
@@ -54,7 +57,7 @@ def table_of_cells(
     for j, name in enumerate(names):
         own, cells = None if labels is None else labels[j], written[:, j].tolist()
         if own is None:
-            values[:, j] = _numbers(cells, name, may_be_boolean=name in booleans)
+            values[:, j] = _numbers(cells, name, (countings or {}).get(name), may_be_boolean=name in booleans)
         else:
             values[:, j] = encode(cells, own)
             written[:, j] = [label_or_text(code, own, cell) for code, cell in zip(values[:, j], cells, strict=True)]
@@ -70,11 +73,16 @@ def table_of_codes(values: Floats, labels: Labels | None) -> CellTable:
     return _table(values, written, labels)
 
 
-def _numbers(cells: Sequence[Cell], name: str, *, may_be_boolean: bool) -> list[float]:
+def _numbers(cells: Sequence[Cell], name: str, counting: Counting | None, *, may_be_boolean: bool) -> list[float]:
+    found = []
     for i, cell in enumerate(cells):
-        if isinstance(cell, str) or (isinstance(cell, bool) and not may_be_boolean):
-            reject(f"rows[{i}].{name}", "a number", repr(cell))
-    return [np.nan if cell is None else float(cell) for cell in cells]
+        moment = read_date(cell) if counting is not None and isinstance(cell, str) else None
+        if moment is None and (isinstance(cell, str) or (isinstance(cell, bool) and not may_be_boolean)):
+            wanted = "a number" if counting is None else 'a date such as "2020-01-31"'
+            reject(f"rows[{i}].{name}", wanted, repr(cell))
+        is_date = moment is not None and counting is not None
+        found.append(counting.number(moment) if is_date else np.nan if cell is None else float(cell))  # type: ignore[union-attr, arg-type]
+    return found
 
 
 def _table(values: Floats, written: Any, labels: Labels | None) -> CellTable:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import are_categories
+from treefocus.schema.dates import AS_READ, read_date
 from treefocus.schema.schema import ANY_FLOAT, INTEGER
+from treefocus.tables.dates import or_nothing
 from treefocus.tables.labels import Coding, encode_text, label_or_text
 from treefocus.tables.table import Table, TextColumns, as_table, one_line
 from treefocus.tables.text import STANDARD, Record, TextFormat, complaint_of, guarded, is_truth, records, shown
@@ -134,16 +136,18 @@ def _read_text(path: Path, ignore: Sequence[str], coding: Coding | None, text: T
     rows = [_numbers(path, row, header, kept, texts, text, truths) for row in found]
     truths.check(path, header)
     values = np.array(rows).reshape(-1, len(kept))
-    cells: dict[str, list[Any]] = {}
+    cells: dict[str, list[Any]] = {header[j]: truths.dates[j] for j in truths.dates}
     for k, j in enumerate(kept):
         if labels is not None and (own := labels[k]) is not None:
             values[:, k] = encode_text(texts[j], own)
             cells[names[k]] = [label_or_text(c, own, t) for c, t in zip(values[:, k], texts[j], strict=True)]
     is_whole = ~np.isnan(values).any(axis=0) & (values == np.rint(values)).all(axis=0) & (len(values) > 0)
+    counts = [AS_READ if j in truths.dates else None for j in kept]
+    is_whole &= np.array([own is None for own in counts], bool)
     is_whole |= are_categories(labels, len(kept))
     grain = np.where(is_whole, INTEGER, ANY_FLOAT).astype(np.int8)
     booleans = frozenset(header[j] for j in truths.first)
-    return Table(values, names, grain, TextColumns(names, cells, booleans), labels)
+    return Table(values, names, grain, TextColumns(names, cells, booleans), labels, counts=or_nothing(counts))
 
 
 def _records(path: Path, text: TextFormat) -> Iterator[Record]:
@@ -162,23 +166,41 @@ def _records(path: Path, text: TextFormat) -> Iterator[Record]:
 
 
 class _Truths:
-    """Which columns of a text file say True and False; a column says that, or holds numbers."""
+    """Which columns of a text file say True and False, or dates; a column says one of them, or holds numbers."""
 
     def __init__(self) -> None:
         self.first: dict[int, tuple[int, str]] = {}  # by column the first line that does, and what it says
+        self.dates: dict[int, list[str | None]] = {}  # by column its cells
         self.has_numbers: set[int] = set()
+        self._first_date: dict[int, tuple[int, str]] = {}
+        self._n_rows = 0
 
     def hear(self, column: int, line: int, cell: str) -> None:
         """A cell that was read as a number."""
         if is_truth(cell):
             self.first.setdefault(column, (line, cell))
+        elif column in self.dates and not cell.strip():
+            self.dates[column].append(None)
         elif cell.strip():
             self.has_numbers.add(column)
 
+    def dated(self, column: int, line: int, cell: str) -> float | None:
+        """The number of a cell's date, None where it holds none."""
+        moment = read_date(cell)
+        if moment is None:
+            return None
+        self._first_date.setdefault(column, (line, cell))
+        self.dates.setdefault(column, [None] * self._n_rows).append(cell.strip())
+        return AS_READ.number(moment)
+
+    def end_row(self) -> None:
+        """Every cell of a row was heard."""
+        self._n_rows += 1
+
     def check(self, path: Path, header: list[str]) -> None:
-        """Refuse a column that holds both."""
-        for j, (line, cell) in self.first.items():
-            if j in self.has_numbers:
+        """Refuse a column that holds two of them."""
+        for j, (line, cell) in (self.first | self._first_date).items():
+            if j in self.has_numbers or (j in self.first and j in self._first_date):
                 raise InvalidInput(f"{path}, line {line}, column {header[j]!r}: {shown(cell)} is not a number.")
 
 
@@ -199,8 +221,11 @@ def _numbers(
             texts[j].append(cell)
         number = 0.0 if j in texts else text.number(cell)
         if number is None:
+            number = truths.dated(j, row.line, cell)
+        elif j not in texts:
+            truths.hear(j, row.line, cell)
+        if number is None:
             raise InvalidInput(f"{path}, line {row.line}, column {header[j]!r}: {shown(cell)} is not a number.")
         numbers.append(number)
-        if j not in texts:
-            truths.hear(j, row.line, cell)
+    truths.end_row()
     return numbers

@@ -17,7 +17,9 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Categories, Labels
 from treefocus.model.forest import LARGEST, Bools, Floats, Forest
 from treefocus.model.source import Source
+from treefocus.schema.dates import Counting
 from treefocus.schema.schema import INTEGER, Schema
+from treefocus.tables.dates import Counts, or_nothing
 from treefocus.tables.labels import Coding
 from treefocus.tables.table import Table
 
@@ -69,6 +71,9 @@ class Folding:
             source,
             forest=self.forest,
             orders=None if source.orders is None else self._of_single(source.orders),
+            counts=tuple(source.counts[place[0]] if len(place) == 1 else None for place in self.places)
+            if source.counts
+            else (),
             predict=None if predict is None else lambda rows: predict(self.unfolded(rows)),
             scores=None if scores is None else lambda rows: scores(self.unfolded(rows)),
             probabilities=None if shares is None else lambda rows: shares(self.unfolded(rows)),
@@ -148,8 +153,9 @@ class Folding:
             for feature, place in zip(self.schema.features, self.places, strict=True)
         ]
         names = None if table.names is None else self.schema.names
+        counts = or_nothing([table.counts_of(place[0]) if len(place) == 1 else None for place in self.places])
         return FoldedTable(
-            values, names, np.array(grain, np.int8), table.native, tuple(labels), own=table, folding=self
+            values, names, np.array(grain, np.int8), table.native, tuple(labels), counts=counts, own=table, folding=self
         )
 
     def unfolded(self, rows: Floats) -> Floats:
@@ -188,6 +194,14 @@ class FoldedTable(Table):
                 unfolded[np.ix_(is_odd, list(place))] = own.values[np.ix_(is_odd, list(place))]
         return own.like(unfolded)
 
+    def counted(self, counts: Counts) -> FoldedTable:
+        """The same rows with their dates counted in other ways, column by column."""
+        own, folding = self._given
+        every: list[Counting | None] = [None] * own.values.shape[1]
+        for wanted, place in zip(counts, folding.places, strict=True):
+            every[place[0]] = wanted
+        return folding.table(own.counted(tuple(every)))
+
     def only(self, row: int) -> FoldedTable:
         """One row alone."""
         own = self._given[0].only(row)
@@ -208,6 +222,12 @@ class FoldedTable(Table):
         own, folding = self._given
         given = own.is_boolean
         return np.array([len(place) == 1 and bool(given[place[0]]) for place in folding.places], bool)
+
+    @property
+    def _dtypes(self) -> list[Any]:
+        """Per column its dtype, None for a group."""
+        own, folding = self._given
+        return [own._dtypes[place[0]] if len(place) == 1 else None for place in folding.places]
 
     @property
     def orders(self) -> Labels:

@@ -1,6 +1,7 @@
 """The user's tables: pandas, polars or NumPy in, a float matrix inside, the same kind of table out again.
 
-A column of categories is read where the model has labels for it (`tables.labels`); any other must hold numbers.
+A column of categories is read where the model has labels for it (`tables.labels`); any other must hold numbers, or
+dates (`tables.dates`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Labels, are_categories
 from treefocus.model.forest import Bools, Floats
+from treefocus.schema.dates import AS_READ, Counting
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER
-from treefocus.tables import arrow, frames
+from treefocus.tables import arrow, dates, frames
+from treefocus.tables.dates import Counts
 from treefocus.tables.labels import Coding, decode, encode, encode_text, is_null, label_of, label_or_text
 from treefocus.tables.rows import as_frame
 
@@ -34,16 +37,14 @@ class Table:
     native: Any
     labels: Labels | None = None  # per column its categories, None where it holds numbers
     given: tuple[str, ...] | None = None  # its names in the user's order, where that is another
+    counts: Counts = ()  # per column how its dates are counted, None where it holds none; nothing if none does
 
     def like(self, values: Floats) -> Any:
         """`values` as the same kind of table, with the same names, dtypes and index; a row of NaN is a row of nulls.
 
         A table from a text file has no kind: its values come back as a matrix.
         """
-        columns = [
-            values[:, j] if self.labels_of(j) is None else self.labelled(j, values[:, j])
-            for j in range(values.shape[1])
-        ]
+        columns = [self._like(j, values[:, j]) for j in range(values.shape[1])]
         if isinstance(self.native, TextColumns):
             return values if not self.native.cells else frames.mixed_matrix(columns, len(values))
         if self.names is None:
@@ -53,6 +54,31 @@ class Table:
         else:
             made = frames.frame_like(nw.from_native(self.native, eager_only=True), columns)
         return made if self.given is None else nw.from_native(made, eager_only=True).select(*self.given).to_native()
+
+    def _like(self, column: int, values: Floats) -> Floats | list[Any]:
+        if self.labels_of(column) is not None:
+            return self.labelled(column, values)
+        return values if self.counts_of(column) is None else self.dated(column, values)
+
+    def dated(self, column: int, values: Floats) -> list[Any]:
+        """The dates behind a column's numbers, as they were written where they did not change."""
+        counting = self.counts_of(column) or AS_READ
+        return dates.written(values, counting, self.values[:, column], self._cells(column))
+
+    def counts_of(self, column: int) -> Counting | None:
+        """How the dates of a column are counted, None where it holds none."""
+        return self.counts[column] if self.counts else None
+
+    def counted(self, counts: Counts) -> Table:
+        """The same rows with their dates counted in other ways, column by column."""
+        if not self.counts or counts == self.counts:
+            return self
+        values = self.values.copy()
+        for j, own in enumerate(self.counts):
+            if own is not None and (wanted := counts[j]) not in (own, None):
+                values[:, j] = dates.recounted(values[:, j], own, wanted)
+        return replace(self, values=values, counts=tuple(
+            own and (counts[j] or own) for j, own in enumerate(self.counts)))  # fmt: skip
 
     def labelled(self, column: int, values: Floats) -> list[Any]:
         """The categories behind a column's numbers, as they were written where they did not change."""
@@ -126,6 +152,23 @@ class Table:
         return np.array([dtype == nw.Boolean for dtype in dtypes], bool)
 
     @property
+    def is_zoned(self) -> Bools:
+        """(n_columns,) whether a column holds moments in a time zone, which are then read in UTC."""
+        return np.array([bool(getattr(dtype, "time_zone", None)) for dtype in self._dtypes], bool)
+
+    @property
+    def holds_days(self) -> Bools:
+        """(n_columns,) whether a column's dtype holds days, without a time."""
+        return np.array([dtype == nw.Date for dtype in self._dtypes], bool)
+
+    @property
+    def _dtypes(self) -> list[Any]:
+        """Per column its dtype, None where it has none of its own."""
+        if self.names is None or isinstance(self.native, TextColumns):
+            return [None] * int(self.values.shape[1])
+        return list(nw.from_native(self.native, eager_only=True).schema.values())
+
+    @property
     def has_dtypes(self) -> bool:
         """Whether its columns say what they can hold; those of a text file only seem to hold whole numbers."""
         return not isinstance(self.native, TextColumns)
@@ -175,12 +218,13 @@ class Table:
             raise InvalidInput("Columns can be selected by name only from a table with names.")
         chosen = [self.names.index(name) for name in names]
         native = (
-            TextColumns(tuple(names), self.native.cells, self.native.booleans)
+            replace(self.native, names=tuple(names))
             if isinstance(self.native, TextColumns)
             else nw.from_native(self.native, eager_only=True).select(*names).to_native()
         )
         labels = None if self.labels is None else tuple(self.labels[j] for j in chosen)
-        return Table(np.ascontiguousarray(self.values[:, chosen]), tuple(names), self.grain[chosen], native, labels)
+        values, counts = np.ascontiguousarray(self.values[:, chosen]), dates.chosen(self.counts, chosen)
+        return Table(values, tuple(names), self.grain[chosen], native, labels, counts=counts)
 
 
 def as_table(rows: Any, parameter: str, coding: Coding | None = None) -> Table:
@@ -215,7 +259,7 @@ class TextColumns:
     """Stands where a DataFrame would: the table came from a file and goes back to one."""
 
     names: tuple[str, ...]
-    cells: Mapping[str, list[Any]] = field(default_factory=dict)  # of the columns of categories
+    cells: Mapping[str, list[Any]] = field(default_factory=dict)  # of the columns of categories and of dates
     booleans: frozenset[str] = frozenset()  # the columns of True and False
 
 
@@ -224,6 +268,7 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: C
     grain = np.zeros(frame.shape[1], np.int8)
     names = tuple(str(name) for name in frame.columns)
     labels = None if coding is None else coding.for_columns(names, len(names))
+    counts: list[Counting | None] = [None] * len(names)
     for j, (name, dtype) in enumerate(frame.schema.items()):
         own = None if labels is None else labels[j]
         if own is not None:
@@ -238,13 +283,17 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: C
             values[:, j], grain[j] = known
             continue
         if not (dtype.is_numeric() or dtype == nw.Boolean):
-            reject(f"{parameter}: column {name!r}", "numeric", f"dtype {dtype}")
+            known_dates = dates.read_series(frame.get_column(name))
+            if known_dates is None:
+                reject(f"{parameter}: column {name!r}", "numeric, or of dates", f"dtype {dtype}")
+            values[:, j], counts[j] = known_dates, AS_READ
+            continue
         values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
         if dtype == nw.Boolean or dtype.is_integer():
             grain[j] = INTEGER
         elif str(dtype) in ("Float32", "Float16"):
             grain[j] = FLOAT32
-    return Table(values, names, grain, native, labels)
+    return Table(values, names, grain, native, labels, counts=dates.or_nothing(counts))
 
 
 def _known_numbers(column: nw.Series[Any]) -> tuple[Floats, int] | None:

@@ -12,6 +12,7 @@ from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, fold, live, markup, named, title_of
 from treefocus.app.page.pictures import prediction
 from treefocus.render.phrases import catalogue
+from treefocus.render.text import measured
 
 _STEPS = 200  # of a continuous column
 _NUMBER = "(event) => emit(event.target.valueAsNumber)"
@@ -57,9 +58,10 @@ class _Trying:
                 return
             low, high = np.nanmin([service.space.low[j], value]), np.nanmax([service.space.high[j], value])
             low, high = (float(side) if np.isfinite(side) else 0.0 for side in (low, high))
-            finest = 1.0 if feature.kind in ("integer", "boolean") else float(feature.step or 0.0)
+            steps = feature.steps
+            finest = 1.0 if feature.kind in ("integer", "boolean") else steps.step / steps.divisor if steps else 0.0
             step = finest or float(f"{max((high - low) / _STEPS, 1e-12):.1g}")
-            shown = ui.label(_written(value)).classes("tf-value")
+            shown = ui.label(self._written(j, value)).classes("tf-value")
             slider = named(ui.element("input").props("type=range"), feature.name)
             # "^" sets where the slider starts; its place is the visitor's from then on.
             slider.props.update({"min": low, "max": high, "step": step, "^value": np.nan_to_num(value, nan=low)})
@@ -69,7 +71,7 @@ class _Trying:
         value = event.args if shown is not None else event.value
         self._values[j] = np.nan if value is None else float(value)
         if shown is not None:
-            shown.set_text(_written(self._values[j]))
+            shown.set_text(self._written(j, self._values[j]))
         self._tell()
 
     def _tell(self) -> None:
@@ -100,6 +102,8 @@ class _Trying:
         self._desk.visit.type_in(self._values)
         self._desk.row_changed()
 
-
-def _written(value: float) -> str:
-    return "missing" if np.isnan(value) else catalogue().number(value)
+    def _written(self, j: int, value: float) -> str:
+        feature = self._desk.service.schema.features[j]
+        if np.isnan(value):
+            return "missing"
+        return measured(value, feature, catalogue()) if feature.is_date else catalogue().number(value)

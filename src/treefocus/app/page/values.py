@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,9 @@ from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import fold, live, markup, named, title_of
 from treefocus.app.page.pictures import prediction
 from treefocus.app.visit import DOWN, FIXED, FREE, TYPED, UP, Rule
+from treefocus.explanation.change import told_value
+from treefocus.schema.dates import read_date
+from treefocus.schema.feature import Feature
 
 MOVES = {FREE: "may change", UP: "only more", DOWN: "only less", FIXED: "stays as it is"}
 
@@ -58,9 +62,16 @@ class _Values:
             return ui.select(options, label=title_of(feature), on_change=changed, clearable=True).props(
                 "outlined dense"
             )
+        if feature.counting is not None:
+            return self._date(title_of(feature), feature, changed).tooltip(feature.description or feature.name)
         step = 1 if feature.kind in ("integer", "boolean") else feature.step
         field = ui.number(title_of(feature), step=step, on_change=changed)
         return field.props('outlined dense debounce="250"').tooltip(feature.description or feature.name)
+
+    def _date(self, title: str, feature: Feature, changed: Any) -> Any:
+        """A field for a date, or for one with its time."""
+        kind = "date" if feature.kind == "date" else "datetime-local"
+        return ui.input(title, on_change=changed).props(f'outlined dense stack-label type={kind} step=1 debounce="250"')
 
     def _rule(self, j: int, rule: Rule) -> None:
         feature = self._desk.service.schema.features[j]
@@ -72,10 +83,21 @@ class _Values:
             chosen = ui.select(moves, value=rule.moves, on_change=lambda event: self._set(j, moves=event.value))
             named(chosen.props("outlined dense"), feature.name)
             if self._desk.service.labels[j] is None:
-                low = ui.number("from", value=rule.low, on_change=lambda event: self._set(j, low=event.value))
-                high = ui.number("to", value=rule.high, on_change=lambda event: self._set(j, high=event.value))
-                for side, field in (("from", low), ("to", high)):
-                    named(field.props('outlined dense debounce="250"'), f"{feature.name} {side}")
+                for side, end in (("from", "low"), ("to", "high")):
+                    named(self._end(j, side, end, getattr(rule, end)), f"{feature.name} {side}")
+
+    def _end(self, j: int, title: str, end: str, value: float | None) -> Any:
+        """The field for one side of a range."""
+        feature = self._desk.service.schema.features[j]
+
+        def changed(event: Any) -> None:
+            self._set(j, **{end: _number(event.value, feature)})
+
+        if feature.counting is None:
+            return ui.number(title, value=value, on_change=changed).props('outlined dense debounce="250"')
+        field = self._date(title, feature, changed)
+        field.set_value(_text(value, feature))
+        return field
 
     def _set(self, j: int, **parts: Any) -> None:
         for name, value in parts.items():
@@ -101,7 +123,8 @@ class _Values:
         if self._is_filling:
             return
         values = self._desk.visit.values.copy()
-        values[j] = np.nan if event.value is None else float(event.value)
+        number = _number(event.value, self._desk.service.schema.features[j])
+        values[j] = np.nan if number is None else number
         if np.array_equal(values, self._desk.visit.values, equal_nan=True):
             return
         self._desk.visit.type_in(values)
@@ -111,11 +134,28 @@ class _Values:
         visit = self._desk.visit
         self._is_filling = True
         for j, field in enumerate(self._fields):
-            value = None if np.isnan(visit.values[j]) else float(visit.values[j])
-            if value is not None and (self._desk.service.labels[j] is not None or value.is_integer()):
+            feature = self._desk.service.schema.features[j]
+            value: Any = None if np.isnan(visit.values[j]) else float(visit.values[j])
+            if feature.counting is not None:
+                value = _text(value, feature)
+            elif value is not None and (self._desk.service.labels[j] is not None or value.is_integer()):
                 value = int(value)
             if field.value != value:
                 field.set_value(value)
         self._is_filling = False
         name = "A row of your own" if visit.label == TYPED else f"Row {visit.label}"
         self._said.set_content(prediction(name, *visit.prediction, self._desk.service.classes))
+
+
+def _number(value: Any, feature: Feature) -> float | None:
+    """What a field holds as a number; a date as the model counts it."""
+    if feature.counting is None or not isinstance(value, str):
+        return None if value is None else float(value)
+    moment = read_date(value)
+    return None if moment is None else feature.counting.number(moment)
+
+
+def _text(value: float | None, feature: Feature) -> str:
+    """A number as the field of a date takes it."""
+    told = None if value is None else told_value(value, feature)
+    return told.isoformat() if isinstance(told, date) else ""

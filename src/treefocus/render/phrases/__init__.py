@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal, localcontext
 from functools import cache
 from importlib import import_module
@@ -34,6 +35,7 @@ class Catalogue:
 
     Phrases that start with `said_` speak to a person about a subject ("your application"), the others about a row.
     `next_if` and `last_if` stand between conditions, `comma` and `final` between anything else that is listed.
+    `day` writes a date, `first_day` the first of a month, `moment` one with its time; `change_date` changes a date.
     `change_worded` is `change` for units that are words, as "Jahre": German would have to decline them after "bei".
     `words` are those of tables, plots and the report; `reasons` are by the code of their type, and `no_way` says some
     of them to people who know nothing of constraints and searches;
@@ -67,6 +69,11 @@ class Catalogue:
     change_worded: str
     change_way: str
     change_category: str
+    change_date: str
+    months: tuple[str, ...]
+    day: str
+    first_day: str
+    moment: str
     fewer: str
     more: str
     said_fewer: str
@@ -109,6 +116,19 @@ class Catalogue:
             whole, _, digits = text.partition(".")
             text = f"{int(whole):,}.{digits}"
         return self._localised(text)
+
+    def date(self, value: date) -> str:
+        """A date as people write it, with its time where it has one: "5 January 2020", "5 January 2020, 14:30"."""
+        pattern = self.first_day if value.day == 1 else self.day
+        text = pattern.format(day=value.day, month=self.months[value.month - 1], year=value.year)
+        if not isinstance(value, datetime):
+            return text
+        clock = value.strftime("%H:%M" if value.second == 0 else "%H:%M:%S")
+        return self.moment.format(day=text, time=clock)
+
+    def days(self, number: float) -> str:
+        """A signed number of days."""
+        return self.words["day" if abs(number) == 1 else "days"].format(number=self.difference(number))
 
     def rounded(self, value: float, digits: int = 4) -> str:
         """A number to so many digits, where it only gives an impression."""
