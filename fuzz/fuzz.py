@@ -37,7 +37,13 @@ from treefocus.adapters import isolated
 
 FOUND = Path(__file__).parent / "found"
 SECONDS, MEMORY = 10.0, 4 * 2**30
-IN_PROCESS = (".json", ".ubj", ".txt", ".onnx")  # the others are opened by their library in a process of its own
+IN_PROCESS = (
+    ".json",
+    ".ubj",
+    ".txt",
+    ".onnx",
+    ".pmml",
+)  # the others are opened by their library in a process of its own
 ASKED = 8  # one of so many forests is asked for a prediction
 FORKED_SECONDS = 1  # of processor time, for a library in a copy of this process
 LARGEST = 10_000  # features of a forest that is asked

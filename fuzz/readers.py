@@ -121,6 +121,34 @@ def catboost_files(form: str) -> Iterator[bytes]:
         yield _saved(lambda path: model.save_model(str(path), format=form, pool=pool), "model.json")
 
 
+def pmml_files() -> Iterator[bytes]:
+    """A vote of trees with categories and missing values, and a chain as converters write boosting."""
+    fields = """<DataDictionary><DataField name="a" optype="continuous" dataType="double"/>
+        <DataField name="w" optype="categorical" dataType="string"><Value value="u"/><Value value="v"/></DataField>
+        <DataField name="y" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+        </DataDictionary>"""
+    schema = """<MiningSchema><MiningField name="a"/><MiningField name="w"/>
+        <MiningField name="y" usageType="target"/></MiningSchema>"""
+    tree = """<Segment><True/><TreeModel functionName="{kind}" missingValueStrategy="defaultChild">{schema}<Node><True/>
+        <Node id="1"><SimplePredicate field="a" operator="lessOrEqual" value="{cut}"/>
+          <Node score="{low}"><SimpleSetPredicate field="w" booleanOperator="isIn"><Array type="string">u</Array>
+          </SimpleSetPredicate></Node><Node score="{high}"><True/></Node></Node>
+        <Node score="{high}"><SimplePredicate field="a" operator="greaterThan" value="{cut}"/></Node></Node></TreeModel>
+        </Segment>"""
+    votes = "".join(tree.format(kind="classification", schema=schema, cut=k, low="no", high="yes") for k in range(3))
+    sums = "".join(tree.format(kind="regression", schema=schema, cut=k, low=-1, high=0.5) for k in range(3))
+    inner = f"""<MiningModel functionName="regression">{schema}<Output><OutputField name="z"/></Output>
+        <Segmentation multipleModelMethod="sum">{sums}</Segmentation></MiningModel>"""
+    table = '<RegressionTable targetCategory="yes"><NumericPredictor name="z" coefficient="1"/></RegressionTable>'
+    last = f"""<RegressionModel functionName="classification" normalizationMethod="logit">{table}
+        <RegressionTable targetCategory="no"/></RegressionModel>"""
+    chain = f"<Segment><True/>{inner}</Segment><Segment><True/>{last}</Segment>"
+    for method, segments in (("majorityVote", votes), ("modelChain", chain)):
+        model = f"""<MiningModel functionName="classification">{schema}
+            <Segmentation multipleModelMethod="{method}">{segments}</Segmentation></MiningModel>"""
+        yield f'<?xml version="1.0"?><PMML version="4.4">{fields}{model}</PMML>'.encode()
+
+
 def onnx_files() -> Iterator[bytes]:
     """A classifier of two classes and of three, and a regressor."""
     from skl2onnx import to_onnx
@@ -149,5 +177,6 @@ READERS: tuple[Reader, ...] = (
     Reader("catboost-json", ".json", lambda: catboost_files("json"), "catboost"),
     Reader("catboost-cbm", ".cbm", lambda: catboost_files("cbm"), "catboost", weight=0.005),
     Reader("onnx", ".onnx", onnx_files, "skl2onnx"),
+    Reader("pmml", ".pmml", pmml_files),
     Reader("treelite", ".tl", treelite_files, "treelite", weight=0.002),
 )

@@ -1,8 +1,9 @@
 """Models from files, told apart by what is in them: our own JSON, and what XGBoost, LightGBM, CatBoost, treelite,
-ONNX converters and skops write. Nothing in such a file is run. Pickles are, so they are read only when that is allowed.
+converters to ONNX and PMML, and skops write. Nothing in such a file is run. Pickles are, so they are read only when
+that is allowed.
 
-XGBoost's, LightGBM's and CatBoost's text forms and ONNX are read here, without the library, and become a `Forest` that
-has been checked. CatBoost's binary and treelite's files are opened by their library in a process of their own
+XGBoost's, LightGBM's and CatBoost's text forms, ONNX and PMML are read here, without the library, and become a `Forest`
+that has been checked. CatBoost's binary and treelite's files are opened by their library in a process of their own
 (isolated.py).
 """
 
@@ -17,7 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from treefocus.adapters import catboost_model, focus_trees, lightgbm_model, onnx_model, ubjson, xgboost_model
+from treefocus.adapters import (
+    catboost_model,
+    focus_trees,
+    lightgbm_model,
+    onnx_model,
+    pmml_model,
+    ubjson,
+    xgboost_model,
+)
 from treefocus.adapters.focus_trees import FOCUS_TREES
 from treefocus.adapters.isolated import forest_from
 from treefocus.errors import InvalidInput, TreefocusError, reject
@@ -65,7 +74,7 @@ def load_model(path: str | Path, *, allow_pickle: bool = False) -> Any:
             return read(path, data)
     raise InvalidInput(
         f"{path} is no model file that treefocus reads: JSON of treefocus, XGBoost or CatBoost, .ubj of XGBoost, "
-        ".txt of LightGBM, .cbm of CatBoost, .onnx, a serialised treelite model, or .skops."
+        ".txt of LightGBM, .cbm of CatBoost, .onnx, .pmml, a serialised treelite model, or .skops."
     )
 
 
@@ -117,6 +126,11 @@ def _lightgbm(path: Path, data: bytes) -> Forest:
 def _onnx(path: Path, data: bytes) -> Forest:
     with _complaining(path, "ONNX"):
         return onnx_model.read(data)
+
+
+def _pmml(path: Path, data: bytes) -> Forest:
+    with _complaining(path, "PMML"):
+        return pmml_model.read(data)
 
 
 def _old_xgboost(path: Path, data: bytes) -> Forest:
@@ -186,6 +200,7 @@ _KINDS: tuple[tuple[Callable[[bytes], bool], Callable[[Path, bytes], Any]], ...]
     (_starts(b"PK\x03\x04"), _skops),
     (_starts(b"binf", b"bs64"), _old_xgboost),
     (onnx_model.is_onnx, _onnx),
+    (pmml_model.is_pmml, _pmml),
 )
 
 

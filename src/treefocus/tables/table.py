@@ -285,7 +285,7 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: C
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             known_dates = dates.read_series(frame.get_column(name))
             if known_dates is None:
-                reject(f"{parameter}: column {name!r}", "numeric, or of dates", f"dtype {dtype}")
+                reject(f"{parameter}: column {name!r}", "numeric", f"dtype {dtype}")
             values[:, j], counts[j] = known_dates, AS_READ
             continue
         values[:, j] = frame.get_column(name).cast(nw.Float64).to_numpy()
