@@ -150,6 +150,8 @@ def test_a_missing_date_is_a_missing_value() -> None:
     assert found.has_answer.any()
     assert is_kept.all()
     assert "2018 instead of unknown" in " ".join(one.to_text() for one in found)
+    one = Explainer(model, X, constraints="late fixed").explain({"late": int(X["late"][0]), "since": None})
+    assert isinstance(one.counterfactuals["since"][0], datetime)
 
 
 def test_answers_tell_dates_in_words(found: Explanations) -> None:

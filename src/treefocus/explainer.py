@@ -378,10 +378,11 @@ class Explainer:
 
     def _counted(self, table: Table, parameter: str) -> Table:
         """The rows with their dates counted as the model does."""
-        if not table.counts or len(table.counts) != len(self.schema):
+        counts = tuple(feature.counting for feature in self.schema.features)
+        if table.values.shape[1] != len(counts) or not (table.counts or any(counts)):
             return table
         check_dates(table, self.schema, parameter)
-        return table.counted(tuple(feature.counting for feature in self.schema.features))
+        return table.expecting(counts).counted(counts)
 
     def table_of(self, rows: Any) -> Table:
         """The rows as the search takes them: categories by their labels, one-hot groups folded."""

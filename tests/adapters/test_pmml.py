@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from support.forests import adversarial_rows
@@ -78,7 +79,8 @@ def test_answers_flip_the_document(name: str) -> None:
     forest, evaluate = load_model(FOLDER / name), Evaluator((FOLDER / name).read_bytes())
     rows = np.clip(telling_rows(forest, 400), -5, 5)  # categories have small numbers
     rows = rows[~np.isnan(rows).any(axis=1)]
-    found = Explainer(forest, rows).explain(rows[:12])
+    table = pd.DataFrame(named_rows(forest, rows))
+    found = Explainer(forest, table).explain(table[:12])
     assert found.has_answer.sum() > 6
     for before, after in zip(named_rows(forest, rows[:12][found.has_answer]), named_rows(
             forest, found.points[found.has_answer]), strict=True):  # fmt: skip

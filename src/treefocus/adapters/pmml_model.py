@@ -36,7 +36,7 @@ def read(data: bytes) -> Forest:
         found = next((one.name for one in top.inside if one.name.endswith("Model")), "no model")
         raise UnsupportedModel(f"The PMML file has {found}; TreeModel and MiningModel of trees are supported.")
     columns = PmmlColumns.of(top, model)
-    ensemble = _Ensemble(columns, target=_target(model))
+    ensemble = _PmmlEnsemble(columns, target=_target(model))
     answer = ensemble.answer(model)
     return ensemble.forest(answer, model)
 
@@ -47,7 +47,7 @@ def _target(model: Element) -> str:
 
 
 @dataclass
-class _Answer:
+class _PmmlAnswer:
     """What is made of the trees' scores."""
 
     values: list[np.ndarray[Any, Any]]  # by tree, (n_nodes of the tree, n_outputs)
@@ -57,14 +57,14 @@ class _Answer:
     is_single: bool = False
 
 
-class _Ensemble:
+class _PmmlEnsemble:
     """Trees on their way to a forest."""
 
     def __init__(self, columns: PmmlColumns, target: str) -> None:
         self.columns, self.target, self.trees = columns, target, PmmlTrees(columns)
         self.is_single = False  # whether some tree says that sums are taken in float32
 
-    def forest(self, answer: _Answer, model: Element) -> Forest:
+    def forest(self, answer: _PmmlAnswer, model: Element) -> Forest:
         """The forest of an answer."""
         columns, n_trees = self.columns, len(self.trees.sizes)
         n_features = len(columns.names)
@@ -83,7 +83,7 @@ class _Ensemble:
             feature_names=columns.names, source=f"PMML {model.name}", **answer.options,
         )  # fmt: skip
 
-    def answer(self, model: Element) -> _Answer:
+    def answer(self, model: Element) -> _PmmlAnswer:
         """Read a model: a tree, an ensemble, or a chain that ends in a RegressionModel."""
         if model.name == "MiningModel" and _method(model) in ("modelChain", "selectFirst"):
             return self._chain(model)
@@ -119,7 +119,7 @@ class _Ensemble:
         self.trees.add(model)
         return begin, self.trees.score[begin:]
 
-    def _number(self, model: Element, n_outputs: int = 1, output: int = 0) -> _Answer:
+    def _number(self, model: Element, n_outputs: int = 1, output: int = 0) -> _PmmlAnswer:
         """Trees that predict numbers."""
         method, members = _method(model), self._members(model)
         is_weighted = method.startswith("weighted")
@@ -141,12 +141,12 @@ class _Ensemble:
         factor, constant = _rescaled(model, self.target) if model.name == "MiningModel" else (1.0, 0.0)
         base = np.zeros(n_outputs)
         base[output] = constant * divisor
-        return _Answer([factor * value for value in values], base, divisor, {}, self._is_single(model))
+        return _PmmlAnswer([factor * value for value in values], base, divisor, {}, self._is_single(model))
 
     def _is_single(self, model: Element) -> bool:
         return self.is_single or model.get("x-mathContext") == "float"
 
-    def _classes(self, model: Element) -> _Answer:
+    def _classes(self, model: Element) -> _PmmlAnswer:
         """Trees that predict classes: votes, or the mean of what their leaves hold."""
         method, members = _method(model), self._members(model)
         if model.name == "MiningModel" and (method not in _METHODS or "um" in method):
@@ -169,7 +169,7 @@ class _Ensemble:
             raise InvalidInput("The PMML file is damaged: the weights of its trees add up to nothing.")
         labels = np.array(classes) if kind in "iufbU" else np.array(classes, object)
         options = {"classes": labels, "decision": "argmax", "link": "identity"}
-        return _Answer(values, np.zeros(len(classes)), weights, options, self._is_single(model))
+        return _PmmlAnswer(values, np.zeros(len(classes)), weights, options, self._is_single(model))
 
     def _labels(self, leaves: list[Element]) -> tuple[Any, ...]:
         """The classes: as the data dictionary has them, else as the leaves come."""
@@ -187,7 +187,7 @@ class _Ensemble:
         own = _class_of(leaf.get("score"), classes)
         return shares if int(np.argmax(shares)) == own else np.eye(len(classes))[own]
 
-    def _chain(self, model: Element) -> _Answer:
+    def _chain(self, model: Element) -> _PmmlAnswer:
         """Sums of trees, and a RegressionModel that makes classes of them; or only one model."""
         self.columns.learn(model.first("LocalTransformations"))
         *before, last = [_inner(segment) for segment in _segments(model)]
@@ -202,15 +202,15 @@ class _Ensemble:
             raise UnsupportedModel(f"A PMML chain of sums and means is not supported; of either it is. {INSTEAD}")
         divisor = divisors.pop()
         values, base = [value for part in parts for value in part.values], sum(part.base for part in parts)
-        link = _Link.of(last, place, self.columns.classes.get(self.target, ()))
+        link = _PmmlLink.of(last, place, self.columns.classes.get(self.target, ()))
         scaled = [value * link.factor for value in values]
         is_single = any(part.is_single for part in parts)
         base = np.asarray(base * link.factor + link.constant * divisor)
-        return _Answer(scaled, base, divisor, link.options, is_single)
+        return _PmmlAnswer(scaled, base, divisor, link.options, is_single)
 
 
 @dataclass(frozen=True)
-class _Link:
+class _PmmlLink:
     """What a RegressionModel makes of scores: factor and constant of each, and the decision."""
 
     factor: Any
@@ -218,7 +218,7 @@ class _Link:
     options: dict[str, Any]
 
     @classmethod
-    def of(cls, model: Element, place: dict[str, int], known: tuple[Any, ...]) -> _Link:
+    def of(cls, model: Element, place: dict[str, int], known: tuple[Any, ...]) -> _PmmlLink:
         """place: the number of every score by its name. known: the classes as the data dictionary has them."""
         method, n = model.get("normalizationMethod", "none"), len(place)
         tables = model.all("RegressionTable")

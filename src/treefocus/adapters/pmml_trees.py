@@ -35,7 +35,7 @@ _MOST_NODES = 1_000_000  # of a tree
 
 
 @dataclass(frozen=True)
-class Room:
+class _PmmlRoom:
     """What is known of a column on the way to a node: numbers above `low` up to `high`, or categories, or nothing."""
 
     low: float = -np.inf
@@ -46,13 +46,13 @@ class Room:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _PmmlPlace:
     """A node that is to be made: of which element, from which of its children on, and what is known by then."""
 
     number: int
     node: Element
     child: int
-    rooms: dict[int, Room]
+    rooms: dict[int, _PmmlRoom]
 
 
 class PmmlTrees:
@@ -74,7 +74,7 @@ class PmmlTrees:
         root = model.first("Node")
         if root is None:
             raise InvalidInput("The PMML file is damaged: a TreeModel has no node.")
-        begin, todo = len(self.feature), [_Place(self._new(), root, 0, {})]
+        begin, todo = len(self.feature), [_PmmlPlace(self._new(), root, 0, {})]
         while todo:
             todo += self._grow(model, todo.pop())
             if len(self.feature) - begin > _MOST_NODES:
@@ -91,7 +91,7 @@ class PmmlTrees:
         self.score.append(None)
         return len(self.feature) - 1
 
-    def _grow(self, model: Element, place: _Place) -> list[_Place]:
+    def _grow(self, model: Element, place: _PmmlPlace) -> list[_PmmlPlace]:
         """Make one node: a leaf, or a split by the predicate of the next child; given back is what comes behind it."""
         node = place.node
         children = node.all("Node")
@@ -102,21 +102,21 @@ class PmmlTrees:
             predicate = _predicate(children[k])
             if predicate.name in ("True", "False"):
                 if predicate.name == "True":
-                    return [_Place(place.number, children[k], 0, place.rooms)]
+                    return [_PmmlPlace(place.number, children[k], 0, place.rooms)]
                 continue
             column = self._column(predicate)
             room = place.rooms.get(column.number) or _whole(column)
             missing = self._of_missing(model, node, k, predicate, column)
             room = self._without_refused(room, missing, column)
-            asked = _Asked(place, children, k, column, predicate, room, missing)
+            asked = _PmmlQuestion(place, children, k, column, predicate, room, missing)
             truths = asked.truths()
             if truths == {True}:
-                return [_Place(place.number, children[k], 0, place.rooms | {column.number: room})]
+                return [_PmmlPlace(place.number, children[k], 0, place.rooms | {column.number: room})]
             if truths - {False}:
                 return self._split(asked)
         return self._ended(model, place)
 
-    def _ended(self, model: Element, place: _Place) -> list[_Place]:
+    def _ended(self, model: Element, place: _PmmlPlace) -> list[_PmmlPlace]:
         """No child is next."""
         if model.get("noTrueChildStrategy") != "returnLastPrediction":
             raise UnsupportedModel(f"The PMML tree predicts nothing for some rows. {INSTEAD}")
@@ -146,13 +146,13 @@ class PmmlTrees:
             return True if chosen == k else _CHILD + chosen
         return _LAST if strategy == "lastPrediction" else _NOTHING  # weightedConfidence mixes several leaves
 
-    def _without_refused(self, room: Room, missing: bool | int, column: PmmlColumn) -> Room:
+    def _without_refused(self, room: _PmmlRoom, missing: bool | int, column: PmmlColumn) -> _PmmlRoom:
         if room.may_be_missing and missing is not True and missing == _NOTHING:
             self.columns.refuses_missing.add(column.number)
             return replace(room, may_be_missing=False)
         return room
 
-    def _split(self, asked: _Asked) -> list[_Place]:
+    def _split(self, asked: _PmmlQuestion) -> list[_PmmlPlace]:
         """Split where the predicate changes for the first time."""
         place, column, room, missing = asked.place, asked.column, asked.room, asked.missing
         goes_elsewhere = not isinstance(missing, bool)
@@ -166,18 +166,18 @@ class PmmlTrees:
             return self._by_category(asked, is_missing_left=missing is True)
         return self._by_number(asked, missing is True)
 
-    def _elsewhere(self, asked: _Asked, number: int) -> _Place:
+    def _elsewhere(self, asked: _PmmlQuestion, number: int) -> _PmmlPlace:
         """The place of missing values that do not go on along the children."""
         room = replace(asked.room, may_be_known=False)
         if isinstance(asked.missing, bool):
             return asked.with_room(number, room, asked.k)
         if asked.missing == _LAST:
             alone = Element("Node", asked.place.node.attributes, asked.place.node.all("ScoreDistribution"))
-            return _Place(number, alone, 0, asked.place.rooms)
+            return _PmmlPlace(number, alone, 0, asked.place.rooms)
         child = asked.children[asked.missing - _CHILD]
-        return _Place(number, child, 0, asked.place.rooms | {asked.column.number: room})
+        return _PmmlPlace(number, child, 0, asked.place.rooms | {asked.column.number: room})
 
-    def _shared(self, asked: _Asked) -> list[_Place] | None:
+    def _shared(self, asked: _PmmlQuestion) -> list[_PmmlPlace] | None:
         """The usual two children: missing values go where all that is not the first child's goes."""
         if asked.missing != _CHILD + asked.k + 1 or asked.k + 1 >= len(asked.children):
             return None
@@ -198,10 +198,10 @@ class PmmlTrees:
         for number, is_true, room in ((left, first_true, first), (right, not first_true, second)):
             child = asked.children[asked.k if is_true else asked.k + 1]
             own = room if is_true else replace(room, may_be_missing=True)
-            made.append(_Place(number, child, 0, asked.place.rooms | {asked.column.number: own}))
+            made.append(_PmmlPlace(number, child, 0, asked.place.rooms | {asked.column.number: own}))
         return made
 
-    def _by_number(self, asked: _Asked, is_missing_true: bool) -> list[_Place]:
+    def _by_number(self, asked: _PmmlQuestion, is_missing_true: bool) -> list[_PmmlPlace]:
         pieces = asked.pieces()
         (is_true, first), rest = pieces[0], replace(asked.room, low=pieces[0][1].high)
         is_left = asked.room.may_be_missing and is_missing_true == is_true
@@ -211,7 +211,7 @@ class PmmlTrees:
             asked.with_room(right, replace(rest, may_be_missing=asked.room.may_be_missing and not is_left), asked.k),
         ]
 
-    def _by_category(self, asked: _Asked, is_missing_left: bool) -> list[_Place]:
+    def _by_category(self, asked: _PmmlQuestion, is_missing_left: bool) -> list[_PmmlPlace]:
         pieces = dict(asked.pieces())
         is_left = asked.room.may_be_missing and is_missing_left
         left, right = self._cut(asked.place.number, asked.column, pieces[True], is_left=is_left)
@@ -220,7 +220,7 @@ class PmmlTrees:
             asked.along(right, False, replace(pieces[False], may_be_missing=asked.room.may_be_missing and not is_left)),
         ]
 
-    def _cut(self, number: int, column: PmmlColumn, first: Room, *, is_left: bool) -> tuple[int, int]:
+    def _cut(self, number: int, column: PmmlColumn, first: _PmmlRoom, *, is_left: bool) -> tuple[int, int]:
         members = None if first.members is None else sorted(first.members)
         return self._divided(
             number, column, 0.0 if members is not None else first.high, is_left=is_left, members=members
@@ -245,20 +245,20 @@ class PmmlTrees:
         )  # fmt: skip
 
 
-def _whole(column: PmmlColumn) -> Room:
-    return Room(members=None if column.labels is None else frozenset(range(len(column.labels))))
+def _whole(column: PmmlColumn) -> _PmmlRoom:
+    return _PmmlRoom(members=None if column.labels is None else frozenset(range(len(column.labels))))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PmmlQuestion:
     """A child's predicate at a place, and what is known of its column there."""
 
-    place: _Place
+    place: _PmmlPlace
     children: list[Element]
     k: int
     column: PmmlColumn
     predicate: Element
-    room: Room
+    room: _PmmlRoom
     missing: bool | int  # whether a missing value meets it, or where it goes instead
 
     def truths(self) -> set[Any]:
@@ -270,13 +270,13 @@ class _Asked:
         """What it can be for known values."""
         return {is_true for is_true, _ in self.pieces()}
 
-    def pieces(self) -> list[tuple[bool, Room]]:
+    def pieces(self) -> list[tuple[bool, _PmmlRoom]]:
         """The known values of the room, by whether they meet the predicate: intervals in their order, or two sets."""
         if not self.room.may_be_known:
             return []
         if self.room.members is not None:
             return self._sets(self.room.members)
-        found: list[tuple[bool, Room]] = []
+        found: list[tuple[bool, _PmmlRoom]] = []
         for low, high, value in self._intervals():
             if high <= self.room.low or low >= self.room.high:
                 continue
@@ -288,7 +288,7 @@ class _Asked:
                 found.append((is_true, piece))
         return found
 
-    def _sets(self, members: frozenset[int]) -> list[tuple[bool, Room]]:
+    def _sets(self, members: frozenset[int]) -> list[tuple[bool, _PmmlRoom]]:
         labels = self.column.labels or ()
         is_met = {k: bool(holds(self.predicate, labels[k], self.column)) for k in members}
         sides = [(is_true, frozenset(k for k in members if is_met[k] == is_true)) for is_true in (True, False)]
@@ -309,15 +309,15 @@ class _Asked:
         tried = [*ends, float(np.nextafter(kind(ends[-1]), kind(np.inf)))]
         return list(zip([-np.inf, *last], [*last, np.inf], tried, strict=True))
 
-    def along(self, number: int, is_true: bool, room: Room) -> _Place:
+    def along(self, number: int, is_true: bool, room: _PmmlRoom) -> _PmmlPlace:
         """A place where the predicate is decided: the child, or the next predicate."""
         rooms = self.place.rooms | {self.column.number: room}
-        return _Place(number, self.children[self.k], 0, rooms) if is_true else _Place(
+        return _PmmlPlace(number, self.children[self.k], 0, rooms) if is_true else _PmmlPlace(
             number, self.place.node, self.k + 1, rooms)  # fmt: skip
 
-    def with_room(self, number: int, room: Room, child: int) -> _Place:
+    def with_room(self, number: int, room: _PmmlRoom, child: int) -> _PmmlPlace:
         """A place at which the children are asked from one on, and more is known."""
-        return _Place(number, self.place.node, child, self.place.rooms | {self.column.number: room})
+        return _PmmlPlace(number, self.place.node, child, self.place.rooms | {self.column.number: room})
 
 
 def _predicate(node: Element) -> Element:

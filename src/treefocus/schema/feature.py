@@ -139,6 +139,11 @@ class Feature:
             if len(self.values) != len(self.columns):
                 reject(f"{name}.values", f"one a column ({len(self.columns)})", len(self.values))
 
+    def __repr__(self) -> str:
+        """As dataclasses show themselves, `counts` where it is said: schemas without dates are told as ever."""
+        told = (own.name for own in fields(self) if own.name != "counts" or self.counts)
+        return f"Feature({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
+
     @property
     def is_categorical(self) -> bool:
         """Whether its values are categories and not numbers."""

@@ -25,6 +25,11 @@ def chosen(counts: Counts, columns: Sequence[int]) -> Counts:
     return or_nothing([counts[j] for j in columns]) if counts else ()
 
 
+def holds_dates(dtype: Any) -> bool:
+    """Whether a column of that dtype holds dates, also where it is empty."""
+    return isinstance(dtype, nw.Datetime) or dtype == nw.Date
+
+
 def read_series(column: nw.Series[Any]) -> Floats | None:
     """(n_rows,) the dates of a column, counted as `AS_READ`, NaN where missing; None where it holds others."""
     if isinstance(column.dtype, nw.Datetime):

@@ -69,6 +69,19 @@ class Table:
         """How the dates of a column are counted, None where it holds none."""
         return self.counts[column] if self.counts else None
 
+    def expecting(self, counts: Counts) -> Table:
+        """The same rows, in which columns of nothing at all that hold dates elsewhere hold dates."""
+        own = [
+            known or (wanted if self._is_blank(j) else None)
+            for j, (known, wanted) in enumerate(zip(self.counts or (None,) * len(counts), counts, strict=True))
+        ]
+        return replace(self, counts=dates.or_nothing(own))
+
+    def _is_blank(self, column: int) -> bool:
+        """Whether a column is empty and its dtype says nothing of what it could hold."""
+        dtype = self._dtypes[column]
+        return dtype in (nw.Object, nw.String, nw.Unknown) and bool(np.isnan(self.values[:, column]).all())
+
     def counted(self, counts: Counts) -> Table:
         """The same rows with their dates counted in other ways, column by column."""
         if not self.counts or counts == self.counts:
@@ -276,7 +289,7 @@ def _from_frame(frame: nw.DataFrame[Any], native: Any, parameter: str, coding: C
             grain[j] = INTEGER
             continue
         if _is_empty(frame.get_column(name)):
-            values[:, j] = np.nan
+            values[:, j], counts[j] = np.nan, AS_READ if dates.holds_dates(dtype) else None
             continue
         known = _known_numbers(frame.get_column(name))
         if known is not None:
