@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
-from treefocus.constraints.kinds import Constraint, Draft
+from treefocus.constraints.draft import Draft
+from treefocus.constraints.kinds import Constraint
 from treefocus.errors import InvalidInput
 from treefocus.kernels.inputs import Choices, Int8s, Lists, nearest_of
 from treefocus.kernels.rules import Cells, ImpliesRule, LinearRule, Rules
