@@ -1,31 +1,101 @@
-"""Take docs/images/page.png, page-dark.png and page-phone.png: the demo page with an answer, in Chromium.
+"""Take every view of the page in Chromium: three widths, two themes, and the demo's pictures for docs/service.md.
 
-Run it from anywhere: python docs/images/page.py
+    python docs/images/page.py                # the pictures that the documents show, here
+    python docs/images/page.py --all FOLDER   # every view, to look at
+
+Run it from anywhere.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-DESK = {"viewport": {"width": 1280, "height": 860}}
-LOOKS: dict[str, dict[str, Any]] = {
-    "page": DESK,
-    "page-dark": DESK | {"color_scheme": "dark"},
-    "page-phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
+WIDTHS: dict[str, dict[str, Any]] = {
+    "desk": {"viewport": {"width": 1280, "height": 860}},
+    "tablet": {"viewport": {"width": 768, "height": 1024}},
+    "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
 }
+THEMES = ("light", "dark")
+SHOWN = {"page": ("desk", "light"), "page-dark": ("desk", "dark"), "page-phone": ("phone", "light")}
+SETTLED = "() => document.getAnimations().every((one) => one.effect.getComputedTiming().endTime === Infinity)"
 
 
-def main() -> None:
-    """Serve, ask, take the picture."""
-    with tempfile.TemporaryDirectory() as jobs, sync_playwright() as playwright:
+def unfold(page: Any, name: str) -> None:
+    """Open a fold."""
+    fold = page.get_by_role("button", name=name)
+    fold.click()
+    fold.and_(page.locator("[aria-expanded=true]")).wait_for()
+
+
+def answer(page: Any) -> None:
+    """As it is on arrival."""
+
+
+def safer(page: Any) -> None:
+    """What more probability costs."""
+    page.get_by_role("button", name="Make it safer").click()
+    page.locator(".tf-told button").first.wait_for()
+
+
+def rules(page: Any) -> None:
+    """The rules and their prices."""
+    unfold(page, "Rules: what")
+    page.get_by_role("button", name="What do the rules cost?").click()
+    page.get_by_text("cost nothing").first.wait_for()
+
+
+def sliders(page: Any) -> None:
+    """Values of one's own."""
+    unfold(page, "Try your own")
+    page.get_by_role("slider").first.wait_for()
+
+
+def compared(page: Any) -> None:
+    """The four distances."""
+    unfold(page, "Under other")
+    page.get_by_role("button", name="Compare distances").click()
+    page.locator(".tf-compare").wait_for()
+
+
+def many(page: Any) -> None:
+    """Many rows, done."""
+    unfold(page, "Many rows")
+    page.get_by_label("At most").fill("20")
+    page.get_by_role("button", name="Explain all").click()
+    page.get_by_text("20 of 20 rows, done.").first.wait_for()
+
+
+def letter(page: Any) -> None:
+    """The letter."""
+    page.get_by_role("button", name="Letter", exact=True).click()
+    page.locator(".tf-letter").wait_for()
+
+
+def german(page: Any) -> None:
+    """In another language."""
+    page.get_by_role("button", name="Deutsch", exact=True).click()
+    page.get_by_role("heading", name="Die Antwort").wait_for()
+    page.locator(".tf-sentence").first.wait_for()
+
+
+VIEWS: tuple[Callable[[Any], None], ...] = (answer, safer, rules, sliders, compared, many, letter, german)
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The demo, and where it is."""
+    with tempfile.TemporaryDirectory() as jobs:
         server = subprocess.Popen(
             [sys.executable, "-m", "treefocus", "serve", "--demo", "--port", "0", "--jobs", jobs],
             stdout=subprocess.PIPE, text=True,
@@ -33,20 +103,45 @@ def main() -> None:
         try:
             assert server.stdout is not None
             (address,) = re.findall(r"http://\S+:\d+", server.stdout.readline())
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            for name, options in LOOKS.items():
-                page = browser.new_page(**options)
-                page.goto(address)
-                page.get_by_role("button", name="Explain", exact=True).click()
-                page.locator(".tf-sentence").first.wait_for()
-                page.mouse.move(0, 0)
-                page.wait_for_timeout(1500)  # until it has scrolled to the answer, where it does
-                page.screenshot(path=Path(__file__).with_name(f"{name}.png"))
-                page.close()
-            browser.close()
+            yield address
         finally:
             server.terminate()
             server.wait()
+
+
+def take(
+    browser: Any, address: str, width: str, theme: str, view: Callable[[Any], None], path: Path, full: bool
+) -> None:
+    """One picture, when nothing moves any more."""
+    page = browser.new_page(**WIDTHS[width], color_scheme=theme)
+    page.set_default_timeout(120_000)
+    page.goto(address)
+    page.locator(".tf-sentence").first.wait_for()
+    view(page)
+    page.mouse.move(0, 0)
+    page.wait_for_function(SETTLED)
+    page.screenshot(path=path, full_page=full)
+    page.close()
+
+
+def main() -> None:
+    """Serve, ask, take the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", type=Path, metavar="FOLDER")
+    asked = parser.parse_args()
+    with served() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        if asked.all is None:
+            for name, (width, theme) in SHOWN.items():
+                take(browser, address, width, theme, answer, Path(__file__).with_name(f"{name}.png"), full=False)
+        else:
+            asked.all.mkdir(parents=True, exist_ok=True)
+            for view in VIEWS:
+                for width in WIDTHS:
+                    for theme in THEMES:
+                        path = asked.all / f"{view.__name__}-{width}-{theme}.png"
+                        take(browser, address, width, theme, view, path, full=view is not letter)
+        browser.close()
 
 
 if __name__ == "__main__":

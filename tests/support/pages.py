@@ -42,14 +42,14 @@ def visits(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     """Opens the page; whatever goes wrong in the browser fails the test."""
     contexts, complaints = [], []
 
-    def opened(**options: Any) -> Any:
+    def opened(query: str = "", **options: Any) -> Any:
         context = browser.new_context(accept_downloads=True, **(options or DESKTOP))
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.goto(address)
+        page.goto(f"{address}/{query}")
         explain(page).wait_for()
         return page
 
@@ -81,11 +81,19 @@ def explain(page: Any) -> Any:
     return page.get_by_role("button", name="Explain", exact=True)
 
 
-def asked(page: Any) -> str:
-    """Press Explain and read the first answer."""
-    explain(page).click()
+def answered(page: Any) -> str:
+    """The first answer, when it is there."""
     page.locator(".tf-sentence").first.wait_for()
     return str(page.locator(".tf-sentence").first.inner_text())
+
+
+def asked(page: Any) -> str:
+    """Press Explain and read the first answer."""
+    page.evaluate("document.querySelectorAll('.tf-sentence').forEach((one) => one.classList.add('old'))")
+    explain(page).click()
+    new = page.locator(".tf-sentence:not(.old)").first
+    new.wait_for()
+    return str(new.inner_text())
 
 
 def choose(page: Any, label: str, option: str) -> None:
@@ -105,7 +113,12 @@ def settled(page: Any) -> None:
     page.wait_for_function(SETTLED)
 
 
-def downloaded(page: Any, name: str, area: Any = None) -> str:
+def saved(page: Any, name: str, area: Any = None) -> bytes:
+    """The file behind a button."""
     with page.expect_download() as caught:
-        (area or page).get_by_role("button", name=name, exact=True).click()
-    return Path(caught.value.path()).read_text(encoding="utf-8")
+        (area or page).get_by_role("button", name=name, exact=True).first.click()
+    return Path(caught.value.path()).read_bytes()
+
+
+def downloaded(page: Any, name: str, area: Any = None) -> str:
+    return saved(page, name, area).decode("utf-8")

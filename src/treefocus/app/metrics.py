@@ -46,6 +46,7 @@ class Metrics:
         self._seconds: dict[_Labels, _Histogram] = {}
         self._statuses: Counter[str] = Counter()
         self._gaps = _Histogram(_SHARES)
+        self._searched = 0.0
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
 
     def watch(self, name: str, told: str, read: Callable[[], float]) -> None:
@@ -62,6 +63,7 @@ class Metrics:
         """Rows that got their answers."""
         with self._lock:
             self._statuses.update(status.name for status in found.status)
+            self._searched += found.seconds
             for gap in found.gap[found.has_answer]:
                 if math.isfinite(gap):
                     self._gaps.add(float(gap))
@@ -83,6 +85,8 @@ class Metrics:
             family("treefocus_rows_total", "counter", "Rows that were explained.", rows)
             family("treefocus_answers_total", "counter", "Rows that were explained, by what is known of the answer.",
                    (f"treefocus_answers_total{_written((('status', one),))} {n}" for one, n in sorted(self._statuses.items())))  # fmt: skip  # noqa: E501
+            searched = [f"treefocus_search_seconds_total {self._searched:.6f}"]
+            family("treefocus_search_seconds_total", "counter", "Seconds spent in searches.", searched)
             told = "What could be left to save of an answer's distance, as a share."
             family("treefocus_answer_gap", "histogram", told, self._gaps.lines("treefocus_answer_gap", ()))
         for name, (told, read) in self._gauges.items():

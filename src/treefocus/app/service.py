@@ -25,7 +25,7 @@ from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Floats
 from treefocus.model.grid import readable
 from treefocus.options import EXPLAINER, SERVICE, named, names_at
-from treefocus.problem.targets import one_a_row, put
+from treefocus.problem.targets import Probability, one_a_row, put
 from treefocus.schema.schema import Schema
 from treefocus.tables.cells import Cell, CellTable, table_of_cells, table_of_codes
 from treefocus.tables.table import Table
@@ -130,6 +130,18 @@ class Service:
         """One row under the four distances that people know."""
         return {
             name: self.explain(row, replace(question, distance=name, n=1), errand, labels=[label]) for name in COMPARED
+        }
+
+    def safer(
+        self, row: CellTable, question: ExplainOptions, margins: Sequence[int], errand: Errand, label: Any
+    ) -> dict[int, Explanations]:
+        """One row, with the wanted class at least so probable, in per cent."""
+        wanted = question.target.label if isinstance(question.target, Probability) else question.target
+        return {
+            percent: self.explain(
+                row, replace(question, target=Probability(wanted, percent / 100), n=1), errand, labels=[label]
+            )
+            for percent in margins
         }
 
     def predict(self, values: Floats) -> Predictions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,10 @@ from treefocus.render.phrases import DEFAULT
 from treefocus.schema.dates import counted
 from treefocus.tables.cells import CellTable
 
+MARGINS = (50, 60, 70, 80, 90)  # per cent that "make it safer" offers
+_CHOICES = (
+    "values", "label", "rules", "more", "wish", "distance", "time_limit", "n_ways", "weights", "measure", "most",
+)  # fmt: skip
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
 TYPED = "typed in"
 EXPECTED = 1.0  # seconds a row that the default budget of counted work is meant as
@@ -34,6 +39,33 @@ class Rule:
     moves: str = FREE
     low: float | None = None
     high: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierQuestion:
+    """A question that was asked, with its answer, to come back to."""
+
+    name: str
+    query: str
+    number: int | None
+    choices: dict[str, Any]  # of the visit
+    found: Explanations
+
+    @classmethod
+    def of(cls, visit: Visit, row_name: str, query: str) -> EarlierQuestion:
+        """What a visit asks now and has the answer of."""
+        assert visit.found is not None
+        told = [row_name, *([] if visit.wish.label is None else [f"→ {visit.wish.label}"])]
+        told += [] if visit.wish.percent is None else [f"{visit.wish.percent:g}%"]
+        told += [visit.distance, f"({visit.found[0].distance:.3g})" if visit.found[0].distance is not None else "(-)"]
+        return cls(" ".join(told), query, visit.number, deepcopy({name: getattr(visit, name) for name in _CHOICES}),
+                   visit.found)  # fmt: skip
+
+    def restore(self, visit: Visit) -> None:
+        """Make the visit ask it again."""
+        for name, own in deepcopy(self.choices).items():
+            setattr(visit, name, own)
+        visit.number = self.number
 
 
 @dataclass
@@ -54,6 +86,7 @@ class Visit:
     measure: Measure | None = None  # of how like the training rows an answer has to be
     most: float | None = None  # of that measure
     language: str = DEFAULT
+    is_rounded: bool = False  # whether answers are shown in round numbers
     found: Explanations | None = None  # of one row, with its ways
     compared: dict[str, Explanations] = field(default_factory=dict)
 
@@ -109,8 +142,42 @@ class Visit:
         """The answers were to another question."""
         self.found, self.compared = None, {}
 
-    def question(self) -> ExplainOptions:
-        """The question in the library's words."""
+    def free_all(self) -> None:
+        """Lift every rule."""
+        self.rules, self.more = [Rule() for _ in self.service.schema.features], ""
+
+    def lift(self, constraint: Constraint) -> None:
+        """Take back one rule."""
+        index = self.service.schema.index
+        if isinstance(constraint, Range) and not constraint.relative:
+            rule = self.rules[index(constraint.column)]
+            rule.low = rule.high = None
+        elif isinstance(constraint, Fixed | Increasing | Decreasing):
+            for column in constraint.columns:
+                self.rules[index(column)].moves = FREE
+        gone = constraint.to_text()
+        kept = [line for line in lines_of(self.more) if as_constraints([line])[0].to_text() != gone]
+        self.more = "".join(f"{line}\n" for line in kept)
+
+    @property
+    def can_be_safer(self) -> bool:
+        """Whether more probability can be asked for: of a class, where the answer is not that sure already."""
+        return not self.wish.predicts_number and self.wish.label is not None and bool(self.margins())
+
+    def margins(self) -> list[int]:
+        """Per cent that are above what the answer has."""
+        if self.found is None or self.found[0].counterfactual is None or self.wish.label is None:
+            return []
+        shares = self.service.predict(self.found[0].counterfactual[None, :]).probabilities[0]
+        now = 0.0 if shares is None else 100 * shares[self.service.classes.index(self.wish.label)]
+        return [] if shares is None else [percent for percent in MARGINS if percent > now]
+
+    def anew(self) -> Visit:
+        """A new visit of the same visitor's."""
+        return replace(Visit.begin(self.service), language=self.language)
+
+    def constraints(self) -> list[Constraint]:
+        """The rules in the library's words."""
         names = self.service.schema.names
         constraints: list[Constraint] = []
         for moves, kind in _KINDS.items():
@@ -120,11 +187,14 @@ class Visit:
         for name, rule in zip(names, self.rules, strict=True):
             if rule.low is not None or rule.high is not None:
                 low, high = -math.inf if rule.low is None else rule.low, math.inf if rule.high is None else rule.high
-                constraints.append(Range(name, low, high))  # of dates as the model counts them
-        constraints += as_constraints(lines_of(self.more))
+                constraints.append(Range(name, low, high))
+        return [*constraints, *as_constraints(lines_of(self.more))]
+
+    def question(self) -> ExplainOptions:
+        """The question in the library's words."""
         return replace(
-            self.service.asked, constraints=tuple(constraints), target=self.wish.to_target(), distance=self.distance,
-            time_limit=self.time_limit, n=self.n_ways, weights=self._own_weights(),
+            self.service.asked, constraints=tuple(self.constraints()), target=self.wish.to_target(),
+            distance=self.distance, time_limit=self.time_limit, n=self.n_ways, weights=self._own_weights(),
             plausibility=None if self.measure is None else replace(self.measure, limit=self.most),
         )  # fmt: skip
 
@@ -143,7 +213,8 @@ class Visit:
         if self.found is None:
             return []
         first, *others = (way[0] for way in self.found.ways)
-        return [first, *(other for other in others if other.status.has_answer)]
+        ways = [first, *(other for other in others if other.status.has_answer)]
+        return [one.rounded() if self.is_rounded and one.status.has_answer else one for one in ways]
 
     @property
     def row(self) -> CellTable:

@@ -1,55 +1,58 @@
-"""Many rows at once, in the background: all with the same prediction; progress, a way to stop, a report."""
+"""Many rows at once, in the background; and every job of the server's, with progress, a way to stop, and results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from nicegui import ui
 
-from treefocus.app.jobs import Job, NoSuchJob
+from treefocus.app.jobs import Job, NoSuchJob, NotYet
 from treefocus.app.messages import ExplainBody, Row
-from treefocus.app.page.answer import page_of
 from treefocus.app.page.desk import Desk
-from treefocus.app.page.elements import button, live
+from treefocus.app.page.downloads import tables
+from treefocus.app.page.elements import button, fold, heading, live, named
 from treefocus.app.rows import find
 from treefocus.errors import TreefocusError
 from treefocus.explanation.batch import Explanations
 
+_SHOWN = 10  # jobs, the last ones
+
 
 def build(desk: Desk) -> None:
-    """The choice, the button and the progress."""
-    _Batch(desk)
+    """The choice, the button and the jobs; open where a job runs, so that a reload does not hide it."""
+    part = fold(desk.words["many_fold"], lambda: _Batch(desk))
+    if any(not job.has_ended for job in desk.jobs.all()):
+        part.open()
 
 
 class _Batch:
     def __init__(self, desk: Desk) -> None:
-        self._desk, service = desk, desk.service
-        self._job: Job | None = None
-        which = "that is not predicted the wanted number" if service.predicts_number else "with one prediction"
-        ui.label(f"Explain every row {which}, under the rules and the question above.").classes("tf-faint")
+        self._desk, service, words = desk, desk.service, desk.words
+        ui.label(words["many_number" if service.predicts_number else "many_class"]).classes("tf-faint")
         with ui.element("div").classes("tf-fields"):
             self._wanted = self._unmet if service.predicts_number else self._of_class()
-            self._most = ui.number("At most", value=200, min=1, step=1).props("outlined dense")
-        button("Explain all", self._submit)
-        with ui.element("div").classes("tf-progress") as self._box:
-            self._bar = ui.linear_progress(0.0, show_value=False, color=None).props('aria-label="Progress of all rows"')
-            button("Cancel", self._cancel)
-        self._box.set_visibility(False)
-        with live():
-            self._text = ui.label()
-        with ui.element("div").classes("tf-line") as self._results:
-            button("Report", self._report)
-            button("All answers as JSON", self._json)
-        self._results.set_visibility(False)
-        self._clock = ui.timer(0.3, self._tick, active=False)
+            self._most = ui.number(words["at_most"], value=200, min=1, step=1).props("outlined dense")
+        button(words["explain_all"], self._submit)
+        with live("assertive").classes("tf-error"):
+            self._error = ui.label()
+        heading(3, words["jobs"])
+        self._seen = self._state()
+        self._lines: dict[str, tuple[ui.label, ui.linear_progress | None]] = {}
+        with named(ui.element("div").props('role="group"'), words["jobs"]):
+            self._list()
+        self._clock = ui.timer(0.5, self._tick)
 
     def _of_class(self) -> Callable[[], list[int]]:
         """The choice of a class; returns how to find its rows."""
-        service = self._desk.service
+        service, words = self._desk.service, self._desk.words
         counts = {str(k): service.predictions.labels.count(label) for k, label in enumerate(service.classes)}
-        options = {key: f"{service.classes[int(key)]} ({count:,} rows)" for key, count in counts.items()}
+        options = {
+            key: words["n_rows"].format(label=service.classes[int(key)], n=f"{count:,}")
+            for key, count in counts.items()
+        }
         first = next((key for key in options if not self._desk.visit.wish.is_met_by(service.classes[int(key)])), "0")
-        chosen = ui.select(options, value=first, label="Rows predicted").props("outlined dense")
+        chosen = ui.select(options, value=first, label=words["rows_predicted"]).props("outlined dense")
         return lambda: find(service, predicted=service.classes[int(chosen.value)])
 
     def _unmet(self) -> list[int]:
@@ -59,49 +62,79 @@ class _Batch:
 
     def _submit(self) -> None:
         service, visit = self._desk.service, self._desk.visit
-        if self._job is not None and not self._job.has_ended:
-            return
         chosen = self._wanted()[: int(self._most.value or 1)]
+        self._error.set_text("")
         try:
             rows: list[Row] = [service.written(i) for i in chosen]
-            names = [service.name_of(i) for i in chosen]
-            self._job = self._desk.submit(ExplainBody.of(visit.question(), rows, names))
+            self._desk.submit(ExplainBody.of(visit.question(), rows, [service.name_of(i) for i in chosen]))
         except TreefocusError as error:
-            self._text.set_text(str(error))
+            self._error.set_text(str(error))
             return
-        self._results.set_visibility(False)
-        self._box.set_visibility(True)
-        self._clock.activate()
+        self._tick()
+
+    def _state(self) -> list[tuple[str, str]]:
+        return [(job.id, job.status) for job in self._desk.jobs.all()]
 
     def _tick(self) -> None:
-        if self._job is None:
-            return
-        state = self._job.to_dict()
-        self._bar.set_value(state["done"] / max(1, state["rows"]))
-        self._text.set_text(f"{state['done']:,} of {state['rows']:,} rows, {state['status']}. {state['detail'] or ''}")
-        if self._job.has_ended:
-            self._clock.deactivate()
-            self._box.set_visibility(False)
-            self._results.set_visibility(state["status"] == "done")
+        """Draw anew what began or ended, and only fill in how far the others are."""
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            self._list.refresh()
+        for job in self._desk.jobs.all():
+            if job.id in self._lines and not job.has_ended:
+                self._fill(job)
 
-    def _cancel(self) -> None:
-        if self._job is not None:
-            self._desk.jobs.cancel(self._job.id)
+    @ui.refreshable_method
+    def _list(self) -> None:
+        self._lines = {}
+        for job in reversed(self._desk.jobs.all()[-_SHOWN:]):
+            with ui.element("div").classes("tf-job"):
+                self._job(job)
 
-    def _answers(self) -> Explanations | None:
-        assert self._job is not None
+    def _job(self, job: Job) -> None:
+        words, bar = self._desk.words, None
+        with live():
+            line = ui.label()
+        if not job.has_ended:
+            bar = ui.linear_progress(0.0, show_value=False, color=None)
+            bar.props["aria-label"] = words["job_progress"]
+        self._lines[job.id] = line, bar
+        self._fill(job)
+        with ui.element("div").classes("tf-line"):
+            if not job.has_ended:
+                button(words["cancel"], partial(self._cancel, job.id))
+            if job.status == "done":
+                tables(self._desk, partial(self._answers, job.id), f"answers-{job.id[:8]}")
+            if job.has_ended:
+                button(words["forget"], partial(self._forget, job.id))
+
+    def _fill(self, job: Job) -> None:
+        words, state = self._desk.words, job.to_dict()
+        line, bar = self._lines[job.id]
+        status = words["cancelled_job" if job.status == "cancelled" else job.status]
+        when = f"{state['submitted'][:16].replace('T', ' ')} UTC"
+        told = words["job_line"].format(when=when, done=f"{state['done']:,}", rows=f"{state['rows']:,}", status=status)
+        line.set_text(f"{told} {state['detail'] or ''}")
+        if bar is not None:
+            bar.set_value(state["done"] / max(1, state["rows"]))
+
+    def _cancel(self, identifier: str) -> None:
+        self._told(lambda: self._desk.jobs.cancel(identifier))
+
+    def _forget(self, identifier: str) -> None:
+        self._told(lambda: self._desk.jobs.remove(identifier))
+        self._tick()
+
+    def _told(self, act: Callable[[], object]) -> None:
         try:
-            return Explanations.from_json(self._desk.jobs.result(self._job.id))
+            act()
         except NoSuchJob as error:
-            self._text.set_text(str(error))
+            self._error.set_text(str(error))
+
+    def _answers(self, identifier: str) -> Explanations | None:
+        try:
+            return Explanations.from_json(self._desk.jobs.result(identifier))
+        except (NoSuchJob, NotYet) as error:
+            self._error.set_text(str(error))
             return None
-
-    def _report(self) -> None:
-        found = self._answers()
-        if found is not None:
-            ui.download(page_of(found, self._desk), "report.html", "text/html")
-
-    def _json(self) -> None:
-        found = self._answers()
-        if found is not None:
-            ui.download(found.to_json().encode(), "explanations.json", "application/json")

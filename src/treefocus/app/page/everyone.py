@@ -63,7 +63,9 @@ class _Everyone:
             self._search.complain(str(error))
             return
         seconds = len(rows) * visit.seconds + 10
-        found = await self._search.run(lambda errand: everyone(service, rows, columns, asked, errand), seconds)
+        found = await self._search.run(
+            lambda errand: everyone(service, rows, columns, asked, errand), seconds, len(rows)
+        )
         if found is not None:
             self._seen = found
             self._text.set_text(f"Audited {len(rows):,} people.")
@@ -111,9 +113,11 @@ class _Everyone:
                 for i in bar.rows[:MOST_PEOPLE]:
                     named(button(f"{i}", partial(self._pick, i)).props("dense"), f"Ask about row {i}")
 
-    def _pick(self, i: int) -> None:
+    async def _pick(self, i: int) -> None:
         self._desk.visit.pick(i)
         self._desk.row_changed()
+        if self._desk.ask is not None:
+            await self._desk.ask()
 
     def _page(self) -> None:
         if self._seen is None:

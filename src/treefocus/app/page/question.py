@@ -1,22 +1,27 @@
-"""How to ask: the wanted answer, distance, time, ways, language; and the button."""
+"""How to ask: which row, the wanted answer, the button; and behind a fold distance, ways, time and weights."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
+import numpy as np
 from nicegui import ui
 
 from treefocus.app.page import more, wanted
 from treefocus.app.page.desk import Desk, Search
-from treefocus.app.page.elements import button
+from treefocus.app.page.elements import button, fold, live, markup
+from treefocus.app.page.pictures import prediction
+from treefocus.app.question import ExplainOptions
 from treefocus.app.visit import checked_seconds
 from treefocus.errors import TreefocusError
 from treefocus.problem.distances import NAMED as DISTANCES
-from treefocus.render.phrases import languages
+from treefocus.tables.cells import CellTable
 
-_LANGUAGES = {"en": "English", "de": "German", "fr": "French"}
-_WAYS = {1: "the smallest change", 3: "up to 3 ways", 5: "up to 5 ways"}
+_TO_THE_ANSWER = (
+    "if (window.innerWidth < 900) document.getElementById('answer').scrollIntoView("
+    "{behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'})"
+)
 
 
 def build(desk: Desk) -> None:
@@ -26,19 +31,39 @@ def build(desk: Desk) -> None:
 
 class _Question:
     def __init__(self, desk: Desk) -> None:
-        self._desk, visit = desk, desk.visit
-        names = {code: _LANGUAGES.get(code, code) for code in languages()}
-        with ui.element("div").classes("tf-fields"):
-            wanted.build(desk, self._changed)
-            self._select(list(DISTANCES), "Distance", visit.distance, partial(self._choose, "distance"))
-            self._select(_WAYS, "Answers", visit.n_ways, partial(self._choose, "n_ways"))
-            self._select(names, "Language of the answer", visit.language, self._speak)
-            self._seconds = ui.number("Seconds a search", value=visit.time_limit, min=0, step=0.1).props(
-                "outlined dense"
-            )
-        more.build(desk, self._changed)
-        button("Explain", self._explain, is_main=True).props('id="explain"')
+        self._desk = desk
+        with live():
+            self._said = markup("")
+        with ui.element("div").classes("tf-ask"):
+            self._wish()
+            button(desk.words["explain"], self._pressed, is_main=True).props('id="explain"')
         self._search = Search(desk)
+        self._seconds: Any = None
+        self._fold = fold(desk.words["more"], self._further)
+        self._caption()
+        desk.ask = self._explain
+        desk.when_row_changes(self._tell)
+        desk.when_question_changes(self._wish.refresh)
+        self._tell()
+
+    @ui.refreshable_method
+    def _wish(self) -> None:
+        wanted.build(self._desk, self._changed)
+
+    def _tell(self) -> None:
+        label, shares = self._desk.visit.prediction
+        self._said.set_content(prediction(self._desk.row_name, label, shares, self._desk.service, self._desk.words))
+
+    def _further(self) -> None:
+        visit, words = self._desk.visit, self._desk.words
+        ways = {n: words[f"way_{n}"] for n in (1, 3, 5)}
+        ways |= {} if visit.n_ways in ways else {visit.n_ways: str(visit.n_ways)}
+        with ui.element("div").classes("tf-fields"):
+            self._select(list(DISTANCES), words["distance"], visit.distance, partial(self._choose, "distance"))
+            self._select(ways, words["answers"], visit.n_ways, partial(self._choose, "n_ways"))
+            self._seconds = ui.number(words["seconds"], value=visit.time_limit, min=0, step=0.1)
+            self._seconds.props(f'outlined dense stack-label placeholder="{words["as_needed"]}"')
+        more.build(self._desk, self._changed)
 
     def _select(self, options: Any, label: str, value: Any, hear: Any) -> None:
         ui.select(options, label=label, value=value, on_change=lambda event: hear(event.value)).props("outlined dense")
@@ -47,29 +72,49 @@ class _Question:
         setattr(self._desk.visit, name, value)
         self._changed()
 
+    def _caption(self) -> None:
+        """What is set, on the closed fold."""
+        visit, words = self._desk.visit, self._desk.words
+        n_weights = sum(weight is not None and weight != 1 for weight in visit.weights)
+        told = [visit.distance] + [words["weighted"].format(n=n_weights)] * bool(n_weights)
+        told += [f"{words[more.kind_of(visit.measure)]} {visit.most:g}"] if visit.measure and visit.most else []
+        self._fold.props["caption"] = ", ".join(told)
+        self._fold.update()
+
     def _changed(self) -> None:
+        self._caption()
         self._desk.visit.forget()
         self._desk.answer_changed()
 
-    def _speak(self, language: str) -> None:
-        self._desk.visit.language = language
-        self._desk.answer_changed()
+    def _is_still(self, row: CellTable, asked: ExplainOptions) -> bool:
+        """Whether the answer is to what is asked now: rows are picked and rules set while a search runs."""
+        visit = self._desk.visit
+        try:
+            return bool(np.array_equal(row.values, visit.row.values, equal_nan=True)) and visit.question() == asked
+        except TreefocusError:
+            return False
+
+    async def _pressed(self) -> None:
+        await self._explain()
+        if self._desk.visit.found is not None:
+            self._desk.run(_TO_THE_ANSWER)
 
     async def _explain(self) -> None:
         visit, service = self._desk.visit, self._desk.service
         try:
-            visit.time_limit = checked_seconds(self._seconds.value, service.limits.seconds_per_row)
+            if self._seconds is not None:
+                visit.time_limit = checked_seconds(self._seconds.value, service.limits.seconds_per_row)
             asked = visit.question()
         except TreefocusError as error:
             self._search.complain(str(error))
             return
         row, label = visit.row, visit.label
         found = await self._search.run(
-            lambda errand: service.explain(row, asked, errand, labels=[label]), visit.seconds * asked.n_searches
+            lambda errand: service.explain(row, asked, errand, labels=[label]),
+            visit.seconds * asked.n_searches,
+            asked.n,
         )
-        if found is not None:
+        if found is not None and self._is_still(row, asked):
             visit.found = found
+            self._desk.remember()
             self._desk.answer_changed()
-            ui.run_javascript(
-                "if (window.innerWidth < 900) document.getElementById('answer').scrollIntoView({behavior: 'smooth'})"
-            )

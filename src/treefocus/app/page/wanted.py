@@ -23,8 +23,8 @@ def build(desk: Desk, changed: Callable[[], object]) -> None:
 
 
 def _class(desk: Desk, changed: Callable[[], object]) -> None:
-    wish, classes = desk.visit.wish, desk.service.classes
-    options = {_ANY: "any other class"} | {str(k): str(label) for k, label in enumerate(classes)}
+    wish, classes, words = desk.visit.wish, desk.service.classes, desk.words
+    options = {_ANY: words["any_other"]} | {str(k): str(label) for k, label in enumerate(classes)}
 
     def aim(event: Any) -> None:
         wish.label = None if event.value == _ANY else classes[int(event.value)]
@@ -36,20 +36,20 @@ def _class(desk: Desk, changed: Callable[[], object]) -> None:
         changed()
 
     chosen = _ANY if wish.label is None else str(classes.index(wish.label))
-    ui.select(options, label="Wanted answer", value=chosen, on_change=aim).props("outlined dense")
-    percent = ui.number("At least (%)", value=wish.percent, min=0, max=100, on_change=demand)
-    percent.props('outlined dense stack-label placeholder="however likely" debounce="250"')
-    named(percent, "Probability of the wanted answer: At least (%)")
+    ui.select(options, label=words["wanted"], value=chosen, on_change=aim).props("outlined dense")
+    percent = ui.number(words["at_least"], value=wish.percent, min=0, max=100, on_change=demand)
+    percent.props(f'outlined dense stack-label placeholder="{words["however"]}" debounce="250"')
+    named(percent, words["at_least_name"])
     percent.set_visibility(wish.label is not None)
 
 
 def _interval(desk: Desk, changed: Callable[[], object]) -> None:
-    wish = desk.visit.wish
+    wish, words = desk.visit.wish, desk.words
 
     def reach(name: str, event: Any) -> None:
         setattr(wish, name, event.value)
         changed()
 
-    for name, side in (("low", "from"), ("high", "to")):
-        field = ui.number(f"Wanted number, {side}", value=getattr(wish, name), on_change=partial(reach, name))
-        field.props('outlined dense stack-label placeholder="no limit" debounce="250"')
+    for name, key in (("low", "wanted_from"), ("high", "wanted_to")):
+        field = ui.number(words[key], value=getattr(wish, name), on_change=partial(reach, name))
+        field.props(f'outlined dense stack-label placeholder="{words["no_limit"]}" debounce="250"')
