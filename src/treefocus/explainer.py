@@ -378,7 +378,7 @@ class Explainer:
 
     def _counted(self, table: Table, parameter: str) -> Table:
         """The rows with their dates counted as the model does."""
-        counts = tuple(feature.counting for feature in self.schema.features)
+        counts = self.schema.countings
         if table.values.shape[1] != len(counts) or not (table.counts or any(counts)):
             return table
         check_dates(table, self.schema, parameter)

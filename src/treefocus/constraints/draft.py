@@ -103,8 +103,12 @@ class Draft:
             reject(what, f"about categories of {self.schema.names[column]!r}: {_shown(own)}", repr(unknown[0]))
         return np.array([label in wanted for label in own], bool)
 
-    def only_towards(self, column: int, sign: int, what: str) -> None:
-        """The column may stay, or move that way (1 up, -1 down) in its order; what is missing stays so."""
+    def only_towards(self, names: Sequence[Any], sign: int, kind: str) -> None:
+        """The columns may stay, or move that way (1 up, -1 down) in their order; what is missing stays so."""
+        for column, name in zip(self.columns(names), names, strict=True):
+            self._only_towards(column, sign, f"{kind}({name!r})")
+
+    def _only_towards(self, column: int, sign: int, what: str) -> None:
         own = self.rows[:, column]
         if self.labels[column] is None:
             if sign * self._direction(column, what) > 0:

@@ -103,8 +103,7 @@ class Increasing(_OfColumns):
     words = "increasing"
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
-        for j, column in zip(draft.columns(self.columns), self.columns, strict=True):
-            draft.only_towards(j, 1, f"Increasing({column!r})")
+        draft.only_towards(self.columns, 1, "Increasing")
 
 
 class Decreasing(_OfColumns):
@@ -127,8 +126,7 @@ class Decreasing(_OfColumns):
     words = "decreasing"
 
     def apply(self, draft: Draft) -> None:  # noqa: D102
-        for j, column in zip(draft.columns(self.columns), self.columns, strict=True):
-            draft.only_towards(j, -1, f"Decreasing({column!r})")
+        draft.only_towards(self.columns, -1, "Decreasing")
 
 
 class MayBeMissing(_OfColumns):

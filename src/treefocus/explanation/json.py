@@ -124,7 +124,7 @@ def _read(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str,
     width = len(schema)
     labels = _categories(record, width)
     cells = [row["values"] for row in rows]
-    countings = [feature.counting for feature in schema.features]
+    countings = schema.countings
     values = _matrix(cells, labels, countings)
     points = _matrix([row["counterfactual"] or [None] * width for row in rows], labels, countings)
     points = np.where(_is_kept(rows, labels), values, points)

@@ -177,8 +177,8 @@ def _listed(general: Draft, space: Space, grain: Int8s, is_category: Bools) -> d
     Each has the numbers that the column's own kind can hold: the whole ones, or what a float32 makes of them.
     """
     listed: dict[int, Floats | Steps] = {}
-    for j, feature in enumerate(general.schema.features):
-        named, is_number, steps = general.listed.get(j), not is_category[j], feature.steps
+    for j, (feature, steps) in enumerate(zip(general.schema.features, general.schema.steps, strict=True)):
+        named, is_number = general.listed.get(j), not is_category[j]
         if is_number and feature.values and all(isinstance(value, Real) for value in feature.values):
             own = np.unique(np.array(feature.values, np.float64))
             named = own if named is None else np.intersect1d(own, named)

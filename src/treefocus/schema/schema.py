@@ -17,10 +17,12 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
 from treefocus.model.grid import floor_to
+from treefocus.schema.dates import Counting
 from treefocus.schema.feature import FIELDS, WORDS
 from treefocus.schema.feature import Feature as Feature
 from treefocus.schema.infer import guess
 from treefocus.schema.located import Located
+from treefocus.schema.steps import Steps
 
 ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED = 0, 1, 2, 3, 4  # grains: which values a column can hold
 FORMAT = "treefocus-schema-1"
@@ -166,6 +168,16 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(feature.name for feature in self.features)
+
+    @cached_property
+    def countings(self) -> tuple[Counting | None, ...]:
+        """By column how its dates are counted, None where it holds none, or nobody has said it yet."""
+        return tuple(feature.counting for feature in self.features)
+
+    @cached_property
+    def steps(self) -> tuple[Steps | None, ...]:
+        """By column the numbers that it can hold, where these lie a step apart."""
+        return tuple(feature.steps for feature in self.features)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
