@@ -318,7 +318,7 @@ class Explainer:
         most_cost : float, optional
             What an action may cost a person, as a distance; who would have to pay more is not counted as helped.
         gradual : bool
-            Whether everybody goes only as far as it takes, by tenths of the way, instead of the whole action.
+            Whether everybody goes only as far as it takes, in fifty steps, instead of the whole action.
         **options
             Further ones of `explain`.
 

@@ -64,8 +64,8 @@ def test_every_pair_is_what_the_model_says(seed: int, at_most: int, most_cost: f
         allowed = (after["c"] == rows["c"]) & (after["a"] >= rows["a"])
         allowed &= ((after >= data.min()) & (after <= data.max())).all(axis=1)
         helps = allowed.to_numpy() & model.predict(after)
-        for tenths in range(1, 10) if gradual else ():  # only as far as it takes
-            nearer = np.rint(rows + tenths / 10 * (after - rows)).astype(int)
+        for part in range(1, 50) if gradual else ():  # only as far as it takes
+            nearer = np.rint(rows + part / 50 * (after - rows)).astype(int)
             nearer_cost = (np.abs(nearer - rows) / scale).sum(axis=1).to_numpy()
             cost = np.where(helps & model.predict(nearer), np.minimum(cost, nearer_cost), cost)
         if most_cost is not None:

@@ -20,13 +20,15 @@ from treefocus.explanation.region import region_of
 from treefocus.explanation.rounding import difference, short_before
 from treefocus.model.categories import are_categories
 from treefocus.model.forest import Floats
+from treefocus.schema.schema import INTEGER
 from treefocus.tables.labels import label_of
 
 Lever = tuple[int, str, float]  # a column, up, down or a category, and which
 UP, DOWN, TO = "up", "down", "to"
 LEVELS = (0.25, 0.5, 0.75, 0.9, 1.0)  # of the people who change the same, how many a value is enough for
 _MOST_SETS, _MOST_UNIONS, _MOST_ANSWERS, _MOST_REGIONS = 40, 8, 150, 25
-_MIXED = 150  # actions whose levers go unequally far
+_MIXED, _POOL = 250, 24  # actions whose levers go unequally far, and the levers that they are of
+_QUARTERS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 _FINE = np.linspace(0.05, 1.0, 20)  # quantiles among which a neighbour is looked for
 
 
@@ -38,6 +40,7 @@ class Levers:
     values: dict[Lever, Floats]
     steps: dict[Lever, Floats]
     sets: Counter[frozenset[Lever]]  # which levers are moved together, and how often
+    counts: Counter[Lever]  # how many answers move each
 
     @classmethod
     def of(cls, answers: Answers, rows: Iterable[int]) -> Levers:
@@ -61,9 +64,29 @@ class Levers:
                 own.append(lever)
             if own and not any(np.isnan(lever[2]) for lever in own):
                 sets[frozenset(own)] += 1
-        return cls(
-            answers, {k: np.array(v) for k, v in values.items()}, {k: np.array(v) for k, v in steps.items()}, sets
-        )
+        found = {lever: np.array(own) for lever, own in values.items()}
+        counts = Counter({lever: len(own) for lever, own in found.items()})
+        return cls(answers, found, {lever: np.array(own) for lever, own in steps.items()}, sets, counts)
+
+    def with_idle(self) -> Levers:
+        """The same with the numbers that no smallest change moves, though they could be: to quarters of their range."""
+        values, steps = dict(self.values), dict(self.steps)
+        is_category = are_categories(self.answers.table.labels, self.answers.table.values.shape[1])
+        for group in self.answers.groups:
+            batch = group.problem.batch
+            with np.errstate(invalid="ignore"):
+                grows, shrinks = np.asarray(batch.high > batch.rows), np.asarray(batch.low < batch.rows)
+            can = {UP: np.asarray(grows.any(axis=0)), DOWN: np.asarray(shrinks.any(axis=0))}
+            low, high = np.nanmin(batch.low, axis=0), np.nanmax(batch.high, axis=0)
+            for j in np.flatnonzero(~is_category & np.isfinite(high - low)).tolist():
+                quarters = batch.scale[j] * _QUARTERS  # of what a change of 1 is, the range of the data unless said
+                for way, sign, end in ((UP, 1.0, high[j]), (DOWN, -1.0, low[j])):
+                    if can[way][j] and (j, way, 0.0) not in values:
+                        to = np.clip(end - sign * quarters, low[j], high[j])
+                        is_whole = batch.grain[j] == INTEGER
+                        values[j, way, 0.0] = np.rint(to) if is_whole else to
+                        steps[j, way, 0.0] = sign * (np.ceil(quarters) if is_whole else quarters)[1:]
+        return Levers(self.answers, values, steps, self.sets, self.counts)
 
     def step(self, lever: Lever, level: float, *, is_by: bool = False) -> ActionStep:
         """What is enough for this share of those who move the lever."""
@@ -82,13 +105,16 @@ class Levers:
         """All of these levers, each far enough for this share of people."""
         return Action.of([self.step(lever, level, is_by=is_by) for lever in levers])
 
+    def every(self) -> list[Lever]:
+        """Those that most people move first."""
+        known = [lever for lever in self.values if not np.isnan(lever[2])]
+        return sorted(known, key=lambda lever: (-self.counts[lever], lever))
+
     def most_moved(self) -> list[Lever]:
-        """Those that most people move first, one a column."""
-        order = sorted(self.values, key=lambda lever: (-len(self.values[lever]), lever))
+        """The same, one a column."""
         first: dict[int, Lever] = {}
-        for lever in order:
-            if not np.isnan(lever[2]):
-                first.setdefault(lever[0], lever)
+        for lever in self.every():
+            first.setdefault(lever[0], lever)
         return list(first.values())
 
 
@@ -101,20 +127,19 @@ def candidates(levers: Levers, rows: Sequence[int]) -> list[Action]:
     found = [levers.action(own, level, is_by=is_by) for own in sets for level in LEVELS for is_by in (False, True)]
     found += [_answer(levers.answers, i, is_by) for i in rows[:_MOST_ANSWERS] for is_by in (False, True)]
     found += [_deep_in_region(levers.answers, i) for i in rows[:_MOST_REGIONS]]
-    found += _mixed(levers, moved)
+    found += _mixed(levers.with_idle())
     found += [_longer(action, times) for action in found if _is_by(action) for times in (1.5, 2.0)]
     return list(dict.fromkeys(action for action in found if action.steps))
 
 
-def _mixed(levers: Levers, moved: Sequence[Lever]) -> list[Action]:
+def _mixed(levers: Levers) -> list[Action]:
     """A few levers at a time, one this far and another that far; the same at every call."""
-    draw = np.random.default_rng(0)
-    found = []
-    for _ in range(_MIXED if moved else 0):
-        size = int(draw.integers(1, min(len(moved), 5) + 1))
-        own = draw.choice(min(len(moved), _MOST_UNIONS), min(size, _MOST_UNIONS), replace=False).tolist()
-        is_by = bool(draw.integers(0, 2))
-        found.append(Action.of([levers.step(moved[k], float(draw.choice(LEVELS)), is_by=is_by) for k in own]))
+    draw, pool, found = np.random.default_rng(0), levers.every()[:_POOL], []
+    for _ in range(_MIXED if pool else 0):
+        action, is_by = Action(()), bool(draw.integers(0, 2))
+        for k in draw.choice(len(pool), min(len(pool), int(draw.integers(1, 6))), replace=False).tolist():
+            action = action.having(levers.step(pool[k], float(draw.choice(LEVELS)), is_by=is_by))
+        found.append(action)
     return found
 
 
@@ -159,7 +184,7 @@ def neighbours(action: Action, levers: Levers) -> list[Action]:
     found = [action.without(step) for step in action.steps if len(action.steps) > 1]
     columns = {step.column for step in action.steps}
     is_by = any(step.kind == BY for step in action.steps)
-    for lever in levers.most_moved()[:10]:
+    for lever in levers.every()[:_POOL]:
         if lever[0] not in columns:
             found += [action.having(levers.step(lever, level, is_by=is_by)) for level in (0.5, 0.9)]
     if is_by:

@@ -20,7 +20,9 @@ from treefocus.problem.problem import Problem
 from treefocus.search.confirmed import Confirm, sure
 
 Rows = NDArray[np.intp]
-FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of the way, where people go only as far as it takes
+# Parts of the way, where people go only as far as it takes: while actions are looked for, and when they are measured.
+TENTHS = tuple(k / 10 for k in range(1, 10))
+FIFTIETHS = tuple(k / 50 for k in range(1, 50))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,8 @@ class Applicants:
             asked: Confirm = confirm if is_confirmed else sure
             allowed[places], own = _at(problem, action, 1.0, asked)
             helped = np.flatnonzero(np.isfinite(own))
-            for fraction in FRACTIONS if self.is_gradual else ():
+            parts = FIFTIETHS if is_confirmed else TENTHS
+            for fraction in parts if self.is_gradual else ():
                 _, nearer = _at(problem.subset(helped), action, fraction, asked)
                 own[helped] = np.minimum(own[helped], nearer)
             cost[places] = own

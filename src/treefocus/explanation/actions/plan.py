@@ -240,8 +240,9 @@ class _Search:
     def __init__(self, people: Applicants, limit: float, at_most: int, needed: int | None) -> None:
         self.people, self.limit, self.at_most, self.needed = people, limit, at_most, needed
         answered = [i for i in people.rows.tolist() if people.answers.status[i].has_answer]
-        self.levers = Levers.of(people.answers, answered)
-        first = candidates(self.levers, answered)
+        moved = Levers.of(people.answers, answered)
+        first = candidates(moved, answered)
+        self.levers = moved.with_idle()
         self.actions: list[Action] = []
         self.cost = np.empty((0, len(people)))
         self._add(first)
