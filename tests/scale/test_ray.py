@@ -1,4 +1,4 @@
-"""A real Ray on this machine, two workers: the bytes of one process, also when a worker is killed on the way."""
+"""A real Ray on this machine, two CPUs: the bytes of one process, also when a worker is killed on the way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from support.streams import FatalOnce, answers_of_one_process, loan_explainer, loan_rows, odd_rows, python_path
-from treefocus import Explainer
+from treefocus import Explainer, InvalidInput
 
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 pytestmark = [pytest.mark.campaign, pytest.mark.filterwarnings("default")]  # of what Ray itself does
@@ -74,13 +74,34 @@ def gathered(dataset: Any) -> pa.Table:
     return pa.concat_tables(dataset.iter_batches(batch_format="pyarrow", batch_size=None))
 
 
-def test_the_bytes_of_one_process(explainer: Explainer, rows: pa.Table, expected: pa.Table) -> None:
+@pytest.mark.parametrize("n_workers", [2, (2, 2)])
+def test_files_on_all_cpus_are_the_bytes_of_one_process(
+    explainer: Explainer, rows: pa.Table, expected: pa.Table, tmp_path: Path, n_workers: Any
+) -> None:
+    """Actors and those who read want the same two CPUs, and neither waits for ever."""
+    from pyarrow import parquet
+
     from treefocus.scale.ray import explain_dataset
 
-    dataset = ray.data.from_arrow([rows.slice(start, 200) for start in range(0, 1200, 200)])
-    answers = explain_dataset(explainer, dataset, n_workers=2, batch_rows=150, keep=["customer"]).materialize()
+    for k in range(3):
+        parquet.write_table(rows.slice(400 * k, 400), tmp_path / f"{k}.parquet")
+    dataset = ray.data.read_parquet(str(tmp_path))
+    answers = explain_dataset(explainer, dataset, n_workers=n_workers, batch_rows=150, keep=["customer"]).materialize()
     assert as_bytes(gathered(answers)) == as_bytes(expected)
     assert "1200" in answers.stats()  # Ray's own account of the progress
+
+
+def test_what_cannot_work_is_said_before_any_work(explainer: Explainer, rows: pa.Table) -> None:
+    from treefocus.scale.ray import explain_dataset
+
+    for table, text in (
+        (rows.drop_columns(["income"]), "The input lacks the columns income"),
+        (rows.set_column(rows.column_names.index("income"), "income", [["x"] * 1200]), "'income' must be of numbers"),
+    ):
+        with pytest.raises(InvalidInput, match=text):
+            explain_dataset(explainer, ray.data.from_arrow(table), n_workers=1)
+    with pytest.raises(InvalidInput, match=r"n_workers must be a number above 0, or the fewest and the most"):
+        explain_dataset(explainer, ray.data.from_arrow(rows), n_workers=0)
 
 
 def test_columns_of_other_types(explainer: Explainer) -> None:

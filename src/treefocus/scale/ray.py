@@ -12,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 import ray
 
+from treefocus.errors import reject
 from treefocus.explainer import Explainer
 from treefocus.scale.batches import Rows, Task
+from treefocus.tables.columns import check_columns
 
 BATCH_ROWS = 4096
 
@@ -22,7 +24,7 @@ def explain_dataset(
     explainer: Explainer,
     dataset: ray.data.Dataset,
     *,
-    n_workers: int | tuple[int, int],
+    n_workers: int | tuple[int, int] | None = None,
     threads_per_worker: int = 1,
     batch_rows: int = BATCH_ROWS,
     keep: Sequence[str] = (),
@@ -30,24 +32,64 @@ def explain_dataset(
 ) -> ray.data.Dataset:
     """The dataset of the answers, computed when it is read; options as in `explain_batches`.
 
-    n_workers: how many actors, or the fewest and the most; each takes `threads_per_worker` CPUs.
+    Parameters
+    ----------
+    explainer : Explainer
+        Pickled without its model, and loaded once by every actor.
+    dataset : ray.data.Dataset
+        Rows with the model's columns, in any order and among others. One without them is refused here, not by a worker.
+    n_workers : int, (int, int) or None
+        The most actors, or the fewest and the most; as many as the cluster has room for if None. The pool grows from
+        the fewest, 1 unless said, so that whatever reads the rows has CPUs too.
+    threads_per_worker : int
+        CPUs that each actor takes.
+    batch_rows : int
+        Rows that an actor answers at a time.
+    keep : sequence of str
+        Columns to carry along.
     """
     task = Task.of(explainer, keep=keep, n_jobs=threads_per_worker, **options)
     return map_task(task, dataset, n_workers=n_workers, batch_rows=batch_rows)
 
 
 def map_task(
-    task: Task, dataset: ray.data.Dataset, *, n_workers: int | tuple[int, int], batch_rows: int = BATCH_ROWS
+    task: Task, dataset: ray.data.Dataset, *, n_workers: int | tuple[int, int] | None, batch_rows: int = BATCH_ROWS
 ) -> ray.data.Dataset:
     """The same for a task that is made already."""
+    _check(task, dataset)
+    cpus, threads = int(ray.cluster_resources().get("CPU", 1)), task.n_jobs or 1
+    fewest, most = _pool(n_workers, (cpus - 1) // threads)
     return dataset.map_batches(
         Answering,
         fn_constructor_args=(ray.put(task),),
         batch_format="pyarrow",
         batch_size=batch_rows,
-        concurrency=n_workers,
-        num_cpus=task.n_jobs,
+        compute=ray.data.ActorPoolStrategy(min_size=fewest, max_size=most),
+        num_cpus=min(threads, cpus - 1),  # one is left for whoever reads the rows
     )
+
+
+def _pool(n_workers: int | tuple[int, int] | None, room: int) -> tuple[int, int | None]:
+    """The fewest and the most actors. A pool that begins with more than there is room for would wait for ever."""
+    if n_workers is None:
+        return 1, None
+    fewest, most = (1, n_workers) if isinstance(n_workers, int) else n_workers
+    if not 1 <= fewest <= most:
+        reject("n_workers", "a number above 0, or the fewest and the most", n_workers)
+    return max(1, min(fewest, room)), most
+
+
+def _check(task: Task, dataset: ray.data.Dataset) -> None:
+    """Refuse a dataset without the columns; where Ray does not know them, its first rows are made to tell."""
+    schema = dataset.schema()
+    if schema is None:  # a dataset without any block
+        return
+    if isinstance(schema.base_schema, pa.Schema):
+        task.schema(schema.base_schema)
+    else:
+        check_columns(
+            "The input", schema.names, (*(task.explainer.column_names or ()), *task.keep), may_have_others=True
+        )
 
 
 class Answering:
