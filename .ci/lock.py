@@ -1,6 +1,6 @@
 """Writes the versions of everything that .ci/run installs, as they are in the environment that runs this.
 
-    python -m venv fresh && fresh/bin/pip install ".[test,lint,docs,scale,ray,spark]"
+    python -m venv fresh && fresh/bin/pip install ".[test,lint,docs,scale,cloud,ray,spark,connect]"
     fresh/bin/python .ci/lock.py > .ci/requirements.lock
 
 .ci/run takes the file as constraints, so that a check that passed today passes tomorrow. Make it anew when a
@@ -16,7 +16,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("test", "lint", "docs", "scale", "ray", "spark")
+EXTRAS = ("test", "lint", "docs", "scale", "cloud", "ray", "spark", "connect")
 
 
 def main() -> None:

@@ -365,10 +365,19 @@ def streamed_files(folder: Path) -> Texts:
             lines.append(name)
             if name.endswith(".parquet"):
                 table = parquet.read_table(file)
-                lines += [str(table.schema), *(json.dumps(line) for line in table.to_pylist())]
+                lines += [str(table.schema.remove_metadata()), *(json.dumps(line) for line in table.to_pylist())]
             elif name.endswith(".json"):
-                lines.append(file.read_text("utf-8"))
+                lines.append(_without_run(file.read_text("utf-8")))
     return {"parts.txt": "\n".join(lines)}
+
+
+def _without_run(manifest: str) -> str:
+    """Without what tells of this machine and this day, and hashes of files that hold the version."""
+    record = json.loads(manifest)
+    del record["run"]
+    for part in record["parts"]:
+        del part["sha256"], part["bytes"]
+    return json.dumps(record, indent=1) + "\n"
 
 
 def homes_explainer() -> Explainer:

@@ -13,6 +13,10 @@ class InvalidInput(TreefocusError, ValueError):  # noqa: N818
     """A parameter, row or file that cannot be used; the text says which, what is allowed and what came."""
 
 
+class StorageFailed(InvalidInput):
+    """A file or a folder that cannot be written, or could not be written any further."""
+
+
 class UnsupportedModel(TreefocusError, TypeError):  # noqa: N818
     """A model that no adapter can translate exactly."""
 

@@ -20,8 +20,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from support.streams import answers
 from treefocus import Explainer, Feature, Schema
-from treefocus.scale import files
-from treefocus.scale.batches import explain_batches
+from treefocus.scale import work
+from treefocus.scale.batches import Task, explain_batches
 from treefocus.scale.files import explain_file
 from treefocus.tables.arrow import floats_of
 
@@ -135,7 +135,7 @@ def test_frames_give_the_answers_of_batches(table: pa.Table) -> None:
     expected = pa.Table.from_batches(list(explain_batches(explainer(), _one(table))))
     rows = table.select(["count", "size", "colour"])
     beyond = np.flatnonzero(np.abs(floats_of(rows["count"])) >= 2.0**63)  # which only answers in columns cannot hold
-    strategy = files.Task.of(explainer()).strategy
+    strategy = Task.of(explainer()).strategy
     for frame in _frames(rows):
         found = explainer().explain(frame, strategy=strategy)
         for i, one in enumerate(expected.to_pylist()):
@@ -186,7 +186,7 @@ def test_whole_numbers_beyond_those_of_floats_are_rows_like_others(tmp_path: Pat
 
 
 def test_a_kept_dictionary_that_changes_from_group_to_group_is_kept_in_drafts(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(files, "BATCH_ROWS", 2)
+    monkeypatch.setattr(work, "BATCH_ROWS", 2)
     keys = pa.chunked_array(
         [pa.array(own).dictionary_encode() for own in (["a", "b", "a"], ["c", "c", "d"], ["e", "a", None])]
     )
@@ -198,7 +198,7 @@ def test_a_kept_dictionary_that_changes_from_group_to_group_is_kept_in_drafts(tm
     class Stop(Exception):  # noqa: N818
         pass
 
-    def stop(_: files.Advance) -> None:
+    def stop(_: work.Advance) -> None:
         raise Stop
 
     for _ in range(20):

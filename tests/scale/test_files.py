@@ -22,11 +22,13 @@ from support import streams
 from support.streams import NAMES, answers, contents, explained, loan_explainer, loan_rows
 from treefocus import Auto, Explainer, InvalidInput, loans
 from treefocus.cli import app
-from treefocus.scale import files, sources
+from treefocus.scale import files, sources, work
 from treefocus.scale import manifest as manifests
 from treefocus.scale.batches import explain_batches
-from treefocus.scale.files import Advance, explain_file
+from treefocus.scale.files import explain_file
+from treefocus.scale.inputs import RowFile
 from treefocus.scale.manifest import Manifest
+from treefocus.scale.work import Advance
 from treefocus.tables.text import TextFormat
 
 N_ROWS = 500
@@ -93,8 +95,8 @@ class Interrupted(Exception):  # noqa: N818
 def test_stopped_after_any_batch_it_goes_on_to_the_same_bytes(
     explainer: Explainer, rows: Path, whole: dict[str, bytes], tmp_path: Path, monkeypatch, draft_seconds: float
 ) -> None:
-    monkeypatch.setattr(files, "BATCH_ROWS", 50)
-    monkeypatch.setattr(files, "DRAFT_SECONDS", draft_seconds)
+    monkeypatch.setattr(work, "BATCH_ROWS", 50)
+    monkeypatch.setattr(work, "DRAFT_SECONDS", draft_seconds)
     done: list[Advance] = []
 
     def stop_after_one(advance: Advance) -> None:
@@ -147,21 +149,21 @@ def test_leftovers_of_a_kill_are_cleared(
     explainer: Explainer, rows: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
     explained(explainer, rows, tmp_path, part_rows=120)
-    manifest = Manifest.from_bytes(whole["manifest.json"])
+    manifest = Manifest.from_bytes(whole["_manifest.json"])
     manifest.parts, manifest.is_complete = manifest.parts[:2], False
-    (tmp_path / "manifest.json").write_bytes(manifest.to_bytes())
+    (tmp_path / "_manifest.json").write_bytes(manifest.to_bytes())
     (tmp_path / "part-00002.parquet").write_bytes(b"not what it should be")
     (tmp_path / "part-00003.parquet.tmp").write_bytes(b"half")
-    (tmp_path / "manifest.json.tmp").write_bytes(b"half")
-    (tmp_path / "draft.arrow").write_bytes(b"half")
+    (tmp_path / "_manifest.json.tmp").write_bytes(b"half")
+    (tmp_path / "_draft.arrow").write_bytes(b"half")
     assert explained(explainer, rows, tmp_path, part_rows=120) == whole
 
 
 KILLED = """
     import sys
     from support.streams import loan_explainer
-    from treefocus.scale import files, sources
-    files.BATCH_ROWS, files.DRAFT_SECONDS = 40, 0.02
+    from treefocus.scale import files, work
+    work.BATCH_ROWS, work.DRAFT_SECONDS = 40, 0.02
     files.explain_file(loan_explainer(), sys.argv[1], sys.argv[2], part_rows=150, n_jobs=2)
 """
 
@@ -227,8 +229,8 @@ def test_stopped_text_goes_on_to_the_same_bytes(explainer: Explainer, rows: Path
         ).encode()
     )
     expected = explained(explainer, path, tmp_path / "whole", part_rows=70)
-    assert sum(Manifest.from_bytes(expected["manifest.json"]).counts().values()) == 300
-    monkeypatch.setattr(files, "BATCH_ROWS", 32)
+    assert sum(Manifest.from_bytes(expected["_manifest.json"]).counts().values()) == 300
+    monkeypatch.setattr(work, "BATCH_ROWS", 32)
 
     def stop(_: Advance) -> None:
         raise Interrupted
@@ -370,7 +372,7 @@ def test_lines_are_read_alike_one_by_one_and_at_once(
     """Which of the two ways a line is read depends on the lines beside it, and must not show."""
     path = tmp_path_factory.mktemp("lines") / "rows.csv"
     path.write_bytes(("\n".join(["a,b,key", *map(",".join, cells)]) + "\n").encode())
-    source = sources.TextSource(path, ["a", "b", "key"], ["a", "b"], ["key"], [])
+    source = sources.TextSource(RowFile(str(path), str(path)), ["a", "b", "key"], ["a", "b"], ["key"], [])
 
     def read(n_rows: int) -> tuple[pa.Table, list[str]]:
         found = [rows for rows, _ in source.read(sources.Place(), lambda row: n_rows)]
@@ -529,7 +531,7 @@ def test_a_folder_of_something_else_is_refused(explainer: Explainer, rows: Path,
     with pytest.raises(InvalidInput, match=r"not empty .* letters.txt"):
         explain_file(explainer, rows, tmp_path)
     (tmp_path / "letters.txt").unlink()
-    (tmp_path / "manifest.json").write_text("[]")
+    (tmp_path / "_manifest.json").write_text("[]")
     with pytest.raises(InvalidInput, match="not a manifest"):
         explain_file(explainer, rows, tmp_path)
 
@@ -578,7 +580,7 @@ def test_the_command_writes_a_folder(command: list[str], tmp_path: Path) -> None
         assert len(answers(tmp_path / name)) == N_ROWS
     again = CliRunner().invoke(app, [*command, "--keep", "customer", "-o", str(tmp_path / "out")])
     assert again.exit_code == 0
-    record = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    record = json.loads((tmp_path / "out" / "_manifest.json").read_text())
     assert record["complete"]
 
 

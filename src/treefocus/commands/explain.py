@@ -33,11 +33,11 @@ from treefocus.options import OPTIONS
 from treefocus.render.letter import template_of
 from treefocus.render.phrases import DEFAULT
 from treefocus.search import Status
-from treefocus.tables.files import check_suffix, import_pyarrow, read_names, write_columns
+from treefocus.tables.files import check_suffix, import_pyarrow, write_columns
 from treefocus.tables.text import STANDARD, TextFormat
 
 if TYPE_CHECKING:
-    from treefocus.scale.files import Advance
+    from treefocus.scale.work import Advance
 
 N_PEOPLE = 3  # whose answers are given as sentences
 INTERRUPTED, TERMINATED = 130, 143  # exit codes
@@ -149,7 +149,7 @@ class NamedFiles:
     """The files that a command line names."""
 
     model: Path
-    data: Path
+    data: str  # a path, or whatever else names rows
     train: Path | None
     ignore: tuple[str, ...]
     allow_pickle: bool
@@ -175,8 +175,8 @@ def explained(asked: NamedFiles, made: dict[str, Any], search: dict[str, Any], w
     model = load_model(asked.model, allow_pickle=asked.allow_pickle)
     forest = translate(model).forest
     known = None if asked.train is None else read_rows(asked.train, asked.left_out, forest, None, asked.text)
-    table = read_rows(asked.data, asked.left_out, forest, known, asked.text, partial(typer.echo, err=True))
-    labels = labels_of(asked.data, asked.id, asked.text)
+    table = read_rows(Path(asked.data), asked.left_out, forest, known, asked.text, partial(typer.echo, err=True))
+    labels = labels_of(Path(asked.data), asked.id, asked.text)
     if known is None:
         typer.echo(
             f"Note: no --train, so the scale and the range that answers stay in come from {asked.data} itself.",
@@ -247,7 +247,9 @@ def _streaming_explainer(asked: NamedFiles, forest: Forest, made: dict[str, Any]
         raise InvalidInput(
             f"The model does not know the names of its columns; --train tells which are in {asked.data}."
         )
-    surplus = [name for name in read_names(asked.data, asked.text) if name not in (*wanted, *keep, *asked.ignore)]
+    from treefocus.scale.dataset import names_of
+
+    surplus = [name for name in names_of(asked.data, asked.text) if name not in (*wanted, *keep, *asked.ignore)]
     if surplus:
         ways = " ".join(f"--keep {shlex.quote(name)}" for name in surplus)
         typer.echo(f"Note: columns that are not the model's are left out; {ways} carries them along.", err=True)

@@ -27,7 +27,12 @@ Model = Annotated[
     ),
 ]
 Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="The rows to explain: .csv, .tsv or .parquet, with column names.")
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="The rows to explain: .csv, .tsv or .parquet, with column names. With -o FOLDER also .csv.gz, a folder, a "
+        "glob in quotes, - for text on the standard input, and each as s3://, gs://, abfs:// or hf://.",
+    ),
 ]
 Train = Annotated[
     Path | None,

@@ -14,7 +14,7 @@ from treefocus.explanation.batch import Explanations
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from treefocus.scale.files import Advance
+    from treefocus.scale.work import Advance
 
 
 def console_of(stderr: bool = False) -> Console:

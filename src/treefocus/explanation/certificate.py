@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -91,10 +92,12 @@ def certify(
     *,
     with_proof: bool = False,
     larger: float | None = None,
+    told: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The certificate of a problem of one row; `target` as the user put it, where it is no class.
 
-    larger: by how much, as a share, round numbers have made the change larger, where they were asked for.
+    larger: by how much, as a share, round numbers have made the change larger, where they were asked for. told: what is
+    written down beside, and nothing rests on: names of columns, the time.
     """
     from importlib.metadata import version  # slow to import, and seldom needed
 
@@ -102,6 +105,7 @@ def certify(
     record: dict[str, Any] = {
         "format": FORMAT,
         "version": version("treefocus"),
+        **(told or {}),
         "forest": fingerprint(problem.model),
         "question": _question_record(problem, target),
         "row": _numbers(batch.rows[0]),

@@ -303,7 +303,7 @@ class Explanation:
             raise InvalidInput(f"Row {self.label!r} has no answer around which there could be a region: {self.reason}.")
         return region_of(self.problem, self.counterfactual, self._changed(), self.schema, self.labels)
 
-    def certificate(self, proof: bool = False) -> dict[str, Any]:
+    def certificate(self, proof: bool = False, *, time: str | None = None) -> dict[str, Any]:
         """The answer with all that is needed to check it, for `json.dump`, `treefocus verify` and `treefocus check`.
 
         Parameters
@@ -312,12 +312,15 @@ class Explanation:
             Whether to add the proof that nothing is closer, or that there is no answer, which takes about as long again
             as the search. `treefocus check`, a program that shares no code with the search, reads it. Where none can
             be written down (docs/proof.md), the certificate has none.
+        time : str, optional
+            When it was made, in ISO 8601, which it then holds; the same call gives the same certificate.
         """
         if self.status is Status.INVALID:
             raise InvalidInput(f"Row {self.label!r} has nothing to certify: {self.reason}.")
         point, bound, target = self.counterfactual, self.lower_bound, self.question.target
         found = (point, self.distance, bound, self.status)
-        return certify(self.problem, *found, self.limits, target, with_proof=proof, larger=self.larger)
+        told = {"columns": list(self.schema.names)} | ({} if time is None else {"time": time})
+        return certify(self.problem, *found, self.limits, target, with_proof=proof, larger=self.larger, told=told)
 
     def map(self, x: str | int | None = None, y: str | int | None = None, *, path: bool = True) -> DecisionMap:
         """The model's answer over two features, by default those that change most, with the path of FOCUS."""

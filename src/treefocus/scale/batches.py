@@ -8,6 +8,7 @@ threads, and, unless a time limit is asked for, not on the clock.
 from __future__ import annotations
 
 import copy
+import json
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -25,13 +26,14 @@ from treefocus.explanation.batch import Explanations
 from treefocus.problem.targets import put
 from treefocus.scale.answers import answer_batch, answer_schema
 from treefocus.schema.dates import Counting
-from treefocus.search import Auto, Strategy, as_strategy
+from treefocus.search import Auto, Status, Strategy, as_strategy
 from treefocus.tables.arrow import floats_of, holds_dates, holds_numbers, numbers_of_dates
 from treefocus.tables.columns import check_columns
 from treefocus.tables.text import shown
 
 NODE_LIMIT = 20_000  # boxes a row where no time limit is asked for; a proof that needs more ends in a bound
 BEYOND = 2.0**63  # whole numbers that a column of answers does not hold
+CERTIFICATE, PLAIN, WITH_PROOF = "certificate", "plain", "with proof"  # a column, and how certificates are asked for
 MOST_WORKERS = 4  # batches explained at once: more would only wait for the interpreter
 
 
@@ -58,6 +60,8 @@ class Task:
     time_limit: float | None
     n_jobs: int | None
     seed: int
+    certificates: str = ""  # `PLAIN` or `WITH_PROOF`: the answers have a column of them, as JSON
+    made_at: str | None = None  # what these say of the time
 
     @classmethod
     def of(
@@ -111,7 +115,8 @@ class Task:
     def schema(self, source: pa.Schema) -> pa.Schema:
         """The answers' schema for input of this schema."""
         self.features(source)
-        return answer_schema(self.explainer, [source.field(name) for name in self.keep], self.target)
+        schema = answer_schema(self.explainer, [source.field(name) for name in self.keep], self.target)
+        return schema.append(pa.field(CERTIFICATE, pa.string())) if self.certificates else schema
 
     def answer(self, rows: Rows, stop: threading.Event | None = None) -> pa.RecordBatch:
         """The answers to one batch; given up when `stop` is set."""
@@ -119,7 +124,10 @@ class Task:
         kept = [batch.column(name) for name in self.keep]
         schema = self.schema(batch.schema)
         found, beyond = self.explained(batch, stop)
-        return answer_batch(found, schema, kept, beyond | dict(rows.reasons))
+        if not self.certificates:
+            return answer_batch(found, schema, kept, beyond | dict(rows.reasons))
+        answers = answer_batch(found, schema.remove(len(schema) - 1), kept, beyond | dict(rows.reasons))
+        return answers.append_column(schema.field(CERTIFICATE), pa.array(self._certificates(found), pa.string()))
 
     def explained(
         self, batch: pa.RecordBatch, stop: threading.Event | None = None
@@ -141,6 +149,14 @@ class Task:
             seed=self.seed,
         )
         return found, beyond
+
+    def _certificates(self, found: Explanations) -> list[str | None]:
+        """One a row that the model can read."""
+        proof = self.certificates == WITH_PROOF
+        return [
+            None if one.status is Status.INVALID else json.dumps(one.certificate(proof, time=self.made_at))
+            for one in found
+        ]
 
     def _table(self, batch: pa.RecordBatch) -> tuple[pa.Table, dict[int, str]]:
         """The model's columns, and why rows cannot be answered that hold numbers beyond those of the answers."""

@@ -57,7 +57,8 @@ def map_task(
 ) -> ray.data.Dataset:
     """The same for a task that is made already."""
     _check(task, dataset)
-    cpus, threads = int(ray.cluster_resources().get("CPU", 1)), task.n_jobs or 1
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call,unused-ignore]
+    cpus, threads = int(resources.get("CPU", 1)), task.n_jobs or 1
     fewest, most = _pool(n_workers, (cpus - 1) // threads)
     return dataset.map_batches(
         Answering,

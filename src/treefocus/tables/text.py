@@ -13,8 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,6 +22,14 @@ from treefocus.errors import InvalidInput, reject
 LONGEST_CELL = 131_072  # characters: a cell in quotes that is longer was never closed
 _SHOWN = 80  # characters of a bad cell that are told
 _ASCII = ' \n\r\t,;|"0123456789.-+eE'  # what lines are cut by, and numbers are made of
+
+
+class Suffixed(Protocol):
+    """A path, or what has a name like one."""
+
+    @property
+    def suffix(self) -> str:
+        """The end of its name."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +57,14 @@ class TextFormat:
         if self.delimiter == self.decimal:
             reject("delimiter", "another character than decimal", repr(self.delimiter))
 
-    def delimiter_of(self, path: Path) -> str:
+    def delimiter_of(self, path: Suffixed) -> str:
         """What stands between the cells of a file."""
         found = self.delimiter or ("\t" if path.suffix == ".tsv" else ",")
         if found == self.decimal:
             raise InvalidInput(f"{path} cannot have {found!r} between cells and in numbers; say another delimiter.")
         return found
 
-    def decoded(self, line: bytes, number: int, path: Path) -> str:
+    def decoded(self, line: bytes, number: int, path: object) -> str:
         """A line of a file, without the mark that some programs put before the first one."""
         if number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
