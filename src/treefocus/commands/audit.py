@@ -101,7 +101,7 @@ def audit(
     else:
         text = TextFormat(encoding, "\t" if delimiter == "tab" else delimiter, decimal)
         outside = _outside(data, groups or [], text)
-        asked = NamedFiles(model, data, train, tuple(ignore or ()), allow_pickle, text)
+        asked = NamedFiles(model, str(data), train, tuple(ignore or ()), allow_pickle, text)
         building = {
             "distance": distance,
             "constraints": constraints_of(fix, increasing, decreasing, range_, constraint),

@@ -6,7 +6,6 @@ cluster, audit each part with `first_row` at the number of its first row, and `m
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from treefocus.explanation.audit.reading import KIND_OF
 from treefocus.explanation.audit.sums import ALREADY, HELPED, AuditedRows, GroupSums
 from treefocus.scale.answers import OWN_COLUMNS
 from treefocus.scale.batches import Task
-from treefocus.scale.manifest import NAME, Manifest
+from treefocus.scale.manifest import load
 from treefocus.search.base import Status
 from treefocus.tables.columns import check_columns
 
@@ -135,13 +134,7 @@ def _no_column(name: str) -> list[Any]:
 
 
 def _parts_of(folder: Path) -> list[Path]:
-    path = folder / NAME
-    if not path.is_file():
-        raise InvalidInput(f"{folder} is no folder of answers: it has no {NAME}.")
-    try:
-        manifest = Manifest.from_bytes(path.read_bytes())
-    except (ValueError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise InvalidInput(f"{path} is not a manifest of answers: {error}.") from error
+    manifest = load(folder)
     if not manifest.is_complete:
         raise InvalidInput(f"{folder} is not complete; the command that writes it goes on where it was.")
     return [folder / part.name for part in manifest.parts]
