@@ -21,7 +21,7 @@ from treefocus.commands.explain import INTERRUPTED, N_PEOPLE, explain
 from treefocus.commands.schema import schema
 from treefocus.commands.serve import serve
 from treefocus.commands.showing import console_of, progress_bar, say, show_overview
-from treefocus.errors import InvalidInput, TreefocusError
+from treefocus.errors import InvalidInput, StorageFailed, TreefocusError
 from treefocus.evaluation.commands import register
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DEMO_DISTANCES = ("euclidean", "manhattan", "cosine", "mahalanobis")
 DEMO_SECONDS = 0.05  # a row
-FAILED, MISUSE, NOT_CHECKED = 1, 2, 3  # exit codes
+FAILED, MISUSE, NOT_CHECKED, STORAGE = 1, 2, 3, 4  # exit codes
 
 
 class _Commands(TyperGroup):
@@ -46,6 +46,9 @@ class _Commands(TyperGroup):
             code = super().main(*args, **extra)
         except (typer.Abort, KeyboardInterrupt):
             code = INTERRUPTED
+        except StorageFailed as error:
+            _complain(str(error))
+            code = STORAGE
         except TreefocusError as error:
             code = _complain(str(error))
         except Exception as error:
@@ -140,8 +143,18 @@ def demo(
 
 @app.command(short_help="Check a certificate against a model.")
 def verify(
-    certificate: Annotated[Path, typer.Argument(metavar="CERT", help="A certificate, as JSON.")],
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model it speaks of, as for explain.")],
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERT", help="A certificate, as JSON, or a folder of answers in parts.")
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Argument(metavar="[MODEL]", help="The model it speaks of, as for explain; a folder can do without."),
+    ] = None,
+    sample: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Of a folder: so many answers are checked on MODEL, and their proofs."),
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Which answers are drawn.")] = 0,
     reprove: Annotated[
         bool, typer.Option("--reprove", help="Search again for anything closer than the certified bound.")
     ] = False,
@@ -156,15 +169,46 @@ def verify(
 
     That nothing is closer, or that there is no answer at all, can only be proven again, with --reprove. The exit
     code is 0 if every claim was checked and holds, 1 if one failed, and 3 if none failed but not all were checked.
-    Certificates come from Python: json.dump(found[0].certificate(), file).
+    Certificates come from Python: json.dump(found[0].certificate(), file), and from explain --certificates.
+
+    Of a folder of answers in parts, every part is held to the manifest: bytes, rows, statuses. With --sample N so many
+    answers are asked of MODEL again, and where certificates were written their proofs are followed.
     """
-    if not certificate.is_file():
+    if not certificate.exists():
         raise InvalidInput(f"There is no file {certificate}.")
-    forest = translate(load_model(model, allow_pickle=allow_pickle)).forest
-    checked = check_certificate(read_json(certificate), forest, reprove=reprove, time_limit=time_limit)
+    if model is None and (sample or not certificate.is_dir()):
+        what = "--sample" if sample else certificate
+        raise InvalidInput(f"{what} needs the model: treefocus verify {certificate} MODEL.")
+    forest = None if model is None else translate(load_model(model, allow_pickle=allow_pickle)).forest
+    if certificate.is_dir() or forest is None:
+        from treefocus.scale.verification import verify_folder
+
+        checked = verify_folder(certificate, forest, sample=sample, seed=seed)
+    else:
+        checked = check_certificate(read_json(certificate), forest, reprove=reprove, time_limit=time_limit)
     typer.echo(checked.to_text())
     if not checked.holds:
         raise typer.Exit(FAILED if checked.failed else NOT_CHECKED)
+
+
+@app.command(short_help="Join the folders of all shards.")
+def merge(
+    shards: Annotated[list[Path], typer.Argument(metavar="SHARD...", help="The folders that explain --shard wrote.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the whole goes: a new folder.")
+    ],
+) -> None:
+    """Put the parts of all shards into one folder, the one that a single machine would have written.
+
+    Every part is checked by its hash. Shards that are not complete, that answer another question, or that are not all
+    there are refused.
+    """
+    from treefocus.scale.merge import merge as join
+
+    manifest = join(shards, output)
+    counts = ", ".join(f"{count:,} {name}" for name, count in manifest.counts().items())
+    total = sum(manifest.counts().values())
+    say(console_of(), f"{total:,} rows: {counts or 'none'}. {len(shards)} shards joined in {output}.")
 
 
 @app.command(name="check", short_help="Check the proof in a certificate.")

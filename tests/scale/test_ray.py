@@ -81,12 +81,17 @@ def test_files_on_all_cpus_are_the_bytes_of_one_process(
     """Actors and those who read want the same two CPUs, and neither waits for ever."""
     from pyarrow import parquet
 
-    from treefocus.scale.ray import explain_dataset
+    from treefocus.scale.ray import RowsDone, explain_dataset
 
+    done = RowsDone()
     for k in range(3):
         parquet.write_table(rows.slice(400 * k, 400), tmp_path / f"{k}.parquet")
     dataset = ray.data.read_parquet(str(tmp_path))
-    answers = explain_dataset(explainer, dataset, n_workers=n_workers, batch_rows=150, keep=["customer"]).materialize()
+    answers = explain_dataset(
+        explainer, dataset, n_workers=n_workers, batch_rows=150, keep=["customer"], rows_done=done
+    )
+    answers = answers.materialize()
+    assert done.value == 1200
     assert as_bytes(gathered(answers)) == as_bytes(expected)
     assert "1200" in answers.stats()  # Ray's own account of the progress
 

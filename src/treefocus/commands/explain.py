@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +23,10 @@ from treefocus.adapters import load_model, translate
 from treefocus.commands import explain_options as options
 from treefocus.commands.explain_options import OUTPUTS
 from treefocus.commands.invalid import N_REASONS, MostInvalid, reasons_of
+from treefocus.commands.monitoring import Monitor
 from treefocus.commands.reading import constraints_of, labels_of, numbers_of, read_rows, target_of, weights_of
 from treefocus.commands.schema import read_schema
-from treefocus.commands.showing import console_of, progress_bar, rate_bar, say, show_overview, summary_line
+from treefocus.commands.showing import console_of, progress_bar, say, show_overview, summary_line
 from treefocus.errors import InvalidInput
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
@@ -77,6 +79,10 @@ def explain(
     max_invalid: options.MaxInvalid = "1%",
     keep: options.Keep = None,
     part_rows: options.PartRows = None,
+    shard: options.ShardText = "1/1",
+    allow_upgrade: options.AllowUpgrade = False,
+    log_format: options.LogFormat = "text",
+    metrics_file: options.MetricsFile = None,
     certificates: options.Certificates = None,
     proof: options.WithProof = False,
     letters: options.Letters = None,
@@ -101,6 +107,7 @@ def explain(
       treefocus explain model.json rows.csv --fix age --range income:0:200000 -o answers.csv
       treefocus explain model.json rows.csv --vary income --vary debt
       treefocus explain model.json customers.parquet --train train.csv --keep customer -o answers/
+      treefocus explain model.json "s3://bank/in/*.parquet" --train train.csv --shard 3/16 -o shard-3/
       treefocus explain model.json rows.csv --train train.csv --certificates proofs --proof
     """
     text = TextFormat(encoding, "\t" if delimiter == "tab" else delimiter, decimal)
@@ -118,17 +125,20 @@ def explain(
     wanted = partial(target_of, target, at_least, between)
     search = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}
     if output is not None and is_folder(output):
-        if certificates is not None:
-            raise InvalidInput("--certificates are for answers in a file or on the screen, not in a folder.")
         if letters is not None:
             raise InvalidInput("--letters are for answers in a file or on the screen, not in a folder.")
         if ways > 1:
             raise InvalidInput("Answers in a folder are one way out a row; --ways is for a file or the screen.")
         kept = list(dict.fromkeys([*([] if id_ is None else [id_]), *(keep or ())]))
-        most.check(*stream(asked, Path(output), made, search, wanted, kept, part_rows))
+        how = {
+            "part_rows": part_rows, "shard": shard, "allow_upgrade": allow_upgrade, "certificates": certificates,
+            "proof": proof, "told": told_of(made, asked, constraint, at_least, between),
+        }  # fmt: skip
+        monitor = Monitor(log_format, metrics_file)
+        most.check(*stream(asked, Path(output), made, search, wanted, kept, how, monitor))
         return
-    if keep or part_rows:
-        raise InvalidInput("--keep and --part-rows are for answers in a folder: -o FOLDER.")
+    if keep or part_rows or shard != "1/1" or metrics_file is not None:
+        raise InvalidInput("--keep, --part-rows, --shard and --metrics-file are for answers in a folder: -o FOLDER.")
     if proof and certificates is None:
         raise InvalidInput("--proof needs --certificates FOLDER, in which the proofs are written.")
     template_of(template, language)  # refused now, not after an hour's work
@@ -195,7 +205,8 @@ def stream(
     search: dict[str, Any],
     wanted: Wanted,
     keep: Sequence[str],
-    part_rows: int | None,
+    how: dict[str, Any],
+    monitor: Monitor,
 ) -> tuple[int, int, list[str]]:
     """Bit by bit, into a folder; how many rows there are, how many could not be read, and why the first could not."""
     import_pyarrow("Writing")
@@ -206,7 +217,7 @@ def stream(
     target = wanted(forest)
     began, done = time.perf_counter(), 0
     try:
-        with terminable(), rate_bar() as show:
+        with terminable(), monitor.running() as show:
 
             def progress(advance: Advance) -> None:
                 nonlocal done
@@ -219,9 +230,10 @@ def stream(
                 folder,
                 keep=keep,
                 target=target,
-                part_rows=part_rows,
                 text=asked.text,
                 progress=progress,
+                model_file=asked.model,
+                **how,
                 **search,
             )
     except KeyboardInterrupt as stop:
@@ -254,6 +266,24 @@ def _streaming_explainer(asked: NamedFiles, forest: Forest, made: dict[str, Any]
         ways = " ".join(f"--keep {shlex.quote(name)}" for name in surplus)
         typer.echo(f"Note: columns that are not the model's are left out; {ways} carries them along.", err=True)
     return Explainer(forest, known, **made)
+
+
+def told_of(
+    made: dict[str, Any], asked: NamedFiles, words: Sequence[str] | None, at_least: float | None, between: str | None
+) -> dict[str, Any]:
+    """Options as they were given, for the manifest; what an explainer still knows it tells itself."""
+    given = {
+        "train": None if asked.train is None else str(asked.train),
+        "ignore": list(asked.ignore) or None,
+        "scale": made["scale"] if made["scale"] is not None else "none",
+        "bounds": made["bounds"],
+        "weights": made["weights"],
+        "vary": made["vary"],
+        "constraints in words": list(words or ()) or None,
+        "at_least": at_least,
+        "between": between,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 class Terminated(KeyboardInterrupt):
@@ -315,12 +345,13 @@ def _write_letters(found: Explanations, folder: Path, template: str, language: s
 def _certify(found: Explanations, folder: Path, with_proof: bool) -> None:
     """A certificate a row, row-1.json and so on; rows that the model cannot read have none."""
     n_proven = n_written = 0
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for i, one in enumerate(found, start=1):
             if one.status is Status.INVALID:
                 continue
-            record = one.certificate(proof=with_proof)
+            record = one.certificate(proof=with_proof, time=made_at)
             n_written, n_proven = n_written + 1, n_proven + ("proof" in record)
             (folder / f"row-{i}.json").write_text(json.dumps(record), encoding="utf-8")
     except OSError as error:

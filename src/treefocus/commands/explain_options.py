@@ -138,9 +138,33 @@ MaxInvalid = Annotated[
     ),
 ]
 PartRows = Annotated[int | None, typer.Option(min=1, metavar="N", help="With -o FOLDER: rows a file of answers.")]
+ShardText = Annotated[
+    str,
+    typer.Option(
+        "--shard",
+        metavar="K/N",
+        help="With -o FOLDER: answer the K-th of N shares of DATA, such as 3/16; `treefocus merge` joins them.",
+    ),
+]
+AllowUpgrade = Annotated[
+    bool,
+    typer.Option("--allow-upgrade", help="With -o FOLDER: go on with a folder that another version has begun."),
+]
+LogFormat = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="With -o FOLDER and no terminal: text or json, a line every 30 seconds."),
+]
+MetricsFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="With -o FOLDER: a file of metrics for Prometheus' textfile collector."),
+]
 Certificates = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Write a certificate of every row to a folder, for `treefocus verify`."),
+    typer.Option(
+        metavar="FOLDER",
+        help="Write a certificate of every row to a folder, for `treefocus verify`; with "
+        "-o FOLDER packed, a file a part and a line a row.",
+    ),
 ]
 WithProof = Annotated[
     bool, typer.Option("--proof", help="With --certificates: the proofs, too, for `treefocus check`.")

@@ -15,16 +15,16 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.scale.batches import Rows
 from treefocus.scale.inputs import STDIN, Named, RowFile, files_of, shown_of
 from treefocus.scale.lines import Lines
-from treefocus.scale.sources import UNREADABLE, ParquetSource, Place, Size, Source, TextSource, unreadable
+from treefocus.scale.sources import UNREADABLE, ParquetSource, Place, RowSource, Size, TextSource, unreadable
 from treefocus.tables.columns import check_columns
 from treefocus.tables.text import STANDARD, TextFormat, complaint_of, records
 
 
-class Dataset(Source):
+class RowFiles(RowSource):
     """The rows of files that lie side by side."""
 
     def __init__(
-        self, name: str, sources: Sequence[Source], partitions: Sequence[dict[str, Any]], order: Sequence[str]
+        self, name: str, sources: Sequence[RowSource], partitions: Sequence[dict[str, Any]], order: Sequence[str]
     ) -> None:
         self.name, self._sources = name, sources
         self._partitions = [{key: pa.scalar(value, kind) for key, (value, kind) in own.items()} for own in partitions]
@@ -102,7 +102,7 @@ class Dataset(Source):
 
 def open_dataset(
     named: Named, features: Sequence[str], keep: Sequence[str], words: Sequence[str] = (), text: TextFormat = STANDARD
-) -> Dataset:
+) -> RowFiles:
     """The rows of what was named; refuses what cannot be read or lacks columns, before any work.
 
     words: the features that hold text, which matters where files are all text. text: how these are written.
@@ -112,7 +112,7 @@ def open_dataset(
     files = files_of(named)
     partitions = _partitions_of(files)
     order = (*keep, *features)
-    sources: list[Source] = []
+    sources: list[RowSource] = []
     for file, partition in zip(files, partitions, strict=True):
         names = names_in(file, text)
         check_columns(file.name, (*names, *partition), order, may_have_others=True)
@@ -128,17 +128,17 @@ def open_dataset(
         except UNREADABLE as error:
             raise unreadable(file.name, " as a table", error) from error
     used = [{key: value for key, value in own.items() if key in order} for own in partitions]
-    return Dataset(shown_of(named) if len(files) > 1 else files[0].name, sources, used, order)
+    return RowFiles(shown_of(named) if len(files) > 1 else files[0].name, sources, used, order)
 
 
-def _of_stdin(features: Sequence[str], keep: Sequence[str], words: Sequence[str], text: TextFormat) -> Dataset:
+def _of_stdin(features: Sequence[str], keep: Sequence[str], words: Sequence[str], text: TextFormat) -> RowFiles:
     """Text that comes through a pipe, once."""
     file = RowFile("the standard input", "stdin.csv")
     lines = Lines(sys.stdin.buffer, is_hashed=True)
     names = _header_of(file, lines, text)
     check_columns(file.name, names, (*features, *keep), may_have_others=True)
     source = TextSource(file, names, features, keep, words, text, lines)
-    return Dataset(file.name, [source], [{}], (*keep, *features))
+    return RowFiles(file.name, [source], [{}], (*keep, *features))
 
 
 def names_of(named: Named, text: TextFormat = STANDARD) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from treefocus.scale.manifest import Manifest
 from treefocus.scale.provenance import run_record
 from treefocus.scale.relations import RelationSource
 from treefocus.scale.shards import WHOLE, Shard
-from treefocus.scale.sources import Source
+from treefocus.scale.sources import RowSource
 from treefocus.scale.work import Advance, Work
 from treefocus.search import Status
 from treefocus.storage.lock import held
@@ -108,6 +108,7 @@ def explain_file(
             if not manifest.is_complete:
                 task = replace(task, made_at=manifest.run["started"])
                 Work(task, source, folder, manifest, progress, packs).run()
+            manifests.mark(manifest, folder)
             return manifest
     except OSError as error:
         raise StorageFailed(f"{folder} cannot be written: {error.strerror or error}.") from error
@@ -126,7 +127,7 @@ def first_reasons(manifest: Manifest, folder: Path, most: int) -> list[str]:
     return found[:most]
 
 
-def _source(task: Task, named: Any, text: TextFormat) -> Source:
+def _source(task: Task, named: Any, text: TextFormat) -> RowSource:
     explainer = task.explainer
     names = explainer.column_names
     if names is None:
@@ -139,7 +140,7 @@ def _source(task: Task, named: Any, text: TextFormat) -> Source:
     return open_dataset(named, names, task.keep, words, text)
 
 
-def _question(task: Task, source: Source, part_rows: int) -> dict[str, Any]:
+def _question(task: Task, source: RowSource, part_rows: int) -> dict[str, Any]:
     """What the answers depend on; a folder with another one holds other answers."""
     question = {
         "input": source.fingerprint(),

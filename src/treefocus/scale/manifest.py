@@ -7,6 +7,7 @@ begins with an underscore is passed over by pandas, polars, Arrow, DuckDB and Sp
     part-00000.parquet, ...      the answers
     _manifest.json               what was asked, with what, and what each part holds
     _draft.arrow                 the part under way, while the work goes on
+    _certificates/               their certificates, where they were asked for and put here
     _SUCCESS                     empty; there once every row has its answer
 """
 
@@ -26,8 +27,9 @@ from treefocus.storage.parts import Parts
 
 FORMAT, EARLIER = "treefocus-answers-2", "treefocus-answers-1"
 NAME, DRAFT, DONE = "_manifest.json", "_draft.arrow", "_SUCCESS"
+PACKS = "_certificates"  # where certificates lie, if they lie in the folder itself
 EARLIER_NAME = "manifest.json"  # of the format before, without hashes, versions and times
-_EVERY_NAME = (NAME, DRAFT, DONE, EARLIER_NAME)
+_EVERY_NAME = (NAME, DRAFT, DONE, PACKS, EARLIER_NAME)
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,13 @@ def tidy(folder: Path, manifest: Manifest) -> None:
 
 
 def save(manifest: Manifest, folder: Path) -> None:
-    """Write the manifest, and behind it the mark of a folder that is complete."""
+    """Write the manifest."""
     write_whole(folder / NAME, manifest.to_bytes())
-    if manifest.is_complete:
+
+
+def mark(manifest: Manifest, folder: Path) -> None:
+    """Put the mark into a folder that is complete, also where a run was killed just before it did."""
+    if manifest.is_complete and not (folder / DONE).is_file():
         write_whole(folder / DONE, b"")
 
 

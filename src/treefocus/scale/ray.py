@@ -28,6 +28,7 @@ def explain_dataset(
     threads_per_worker: int = 1,
     batch_rows: int = BATCH_ROWS,
     keep: Sequence[str] = (),
+    rows_done: RowsDone | None = None,
     **options: Any,
 ) -> ray.data.Dataset:
     """The dataset of the answers, computed when it is read; options as in `explain_batches`.
@@ -47,13 +48,20 @@ def explain_dataset(
         Rows that an actor answers at a time.
     keep : sequence of str
         Columns to carry along.
+    rows_done : RowsDone, optional
+        Hears how many rows are answered; `progress.watched` tells of it, with the time left.
     """
     task = Task.of(explainer, keep=keep, n_jobs=threads_per_worker, **options)
-    return map_task(task, dataset, n_workers=n_workers, batch_rows=batch_rows)
+    return map_task(task, dataset, n_workers=n_workers, batch_rows=batch_rows, rows_done=rows_done)
 
 
 def map_task(
-    task: Task, dataset: ray.data.Dataset, *, n_workers: int | tuple[int, int] | None, batch_rows: int = BATCH_ROWS
+    task: Task,
+    dataset: ray.data.Dataset,
+    *,
+    n_workers: int | tuple[int, int] | None,
+    batch_rows: int = BATCH_ROWS,
+    rows_done: RowsDone | None = None,
 ) -> ray.data.Dataset:
     """The same for a task that is made already."""
     _check(task, dataset)
@@ -62,7 +70,7 @@ def map_task(
     fewest, most = _pool(n_workers, (cpus - 1) // threads)
     return dataset.map_batches(
         Answering,
-        fn_constructor_args=(ray.put(task),),
+        fn_constructor_args=(ray.put(task), rows_done),
         batch_format="pyarrow",
         batch_size=batch_rows,
         compute=ray.data.ActorPoolStrategy(min_size=fewest, max_size=most),
@@ -96,12 +104,45 @@ def _check(task: Task, dataset: ray.data.Dataset) -> None:
 class Answering:
     """One actor: it fetches the task when it starts and answers batches with it."""
 
-    def __init__(self, task: Any) -> None:
+    def __init__(self, task: Any, rows_done: RowsDone | None = None) -> None:
         self.task: Task = ray.get(task)
+        self.rows_done = rows_done
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """The answers to one batch."""
         if table.num_rows == 0:
             return self.task.schema(table.schema).empty_table()
         (batch,) = table.combine_chunks().to_batches()
-        return pa.Table.from_batches([self.task.answer(Rows(batch))])
+        answers = pa.Table.from_batches([self.task.answer(Rows(batch))])
+        if self.rows_done is not None:
+            self.rows_done.add(len(answers))
+        return answers
+
+
+class RowsDone:
+    """A number of rows that every worker of a cluster adds to; work that Ray repeats counts again."""
+
+    def __init__(self) -> None:
+        self._count = ray.remote(num_cpus=0)(_Count).remote()
+
+    def add(self, n_rows: int) -> None:
+        """So many more."""
+        self._count.add.remote(n_rows)
+
+    @property
+    def value(self) -> int:
+        """All so far."""
+        return int(ray.get(self._count.total.remote()))
+
+
+class _Count:
+    """The actor behind it."""
+
+    def __init__(self) -> None:
+        self._total = 0
+
+    def add(self, n_rows: int) -> None:
+        self._total += n_rows
+
+    def total(self) -> int:
+        return self._total

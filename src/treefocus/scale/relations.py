@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from treefocus.errors import InvalidInput, reject
 from treefocus.scale.batches import Rows
-from treefocus.scale.sources import UNREADABLE, Place, Size, Source, unreadable
+from treefocus.scale.sources import UNREADABLE, Place, RowSource, Size, unreadable
 from treefocus.tables.arrow import floats_of, holds_numbers
 from treefocus.tables.columns import check_columns
 
@@ -24,7 +24,7 @@ _BLOCK_ROWS = 16_384  # rows asked for at a time, where the other library lets u
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}  # which not everybody reads
 
 
-class RelationSource(Source):
+class RelationSource(RowSource):
     """Batches of Arrow in an order that is the same every time."""
 
     n_rows = None

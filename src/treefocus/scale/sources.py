@@ -49,7 +49,7 @@ class Place:
 Size = Callable[[int], int]  # from the number of the next row to how many rows the next batch takes
 
 
-class Source(ABC):
+class RowSource(ABC):
     """Rows: the model's columns and those to keep."""
 
     name: str  # as messages call it
@@ -92,7 +92,7 @@ def unreadable(name: str, where: str, error: Exception) -> InvalidInput:
     return InvalidInput(f"{name} cannot be read{where}: {' '.join(str(error).split()).rstrip('.')}.")
 
 
-class ParquetSource(Source):
+class ParquetSource(RowSource):
     """A Parquet file; it knows its rows and row groups."""
 
     def __init__(self, file: RowFile, features: Sequence[str], keep: Sequence[str]) -> None:
@@ -141,7 +141,7 @@ class ParquetSource(Source):
             raise unreadable(self.name, f" beyond row {row}", error) from error
 
 
-class TextSource(Source):
+class TextSource(RowSource):
     """A .csv or .tsv file. A cell that is no number makes its row unreadable, with a reason, and nothing else.
 
     Lines in which every quote is where it should be are read by Arrow's own reader, which takes nothing that

@@ -17,11 +17,11 @@ from pyarrow import parquet
 from treefocus.errors import InvalidInput
 from treefocus.scale import manifest as manifests
 from treefocus.scale.batches import CERTIFICATE, Rows, Task, answered
-from treefocus.scale.dataset import Dataset
+from treefocus.scale.dataset import RowFiles
 from treefocus.scale.draft import drop_draft, load_draft, save_draft
 from treefocus.scale.manifest import Manifest, Part
 from treefocus.scale.provenance import now, part_metadata
-from treefocus.scale.sources import Place, Source
+from treefocus.scale.sources import Place, RowSource
 from treefocus.search import Status
 from treefocus.storage.parts import Parts
 
@@ -69,7 +69,7 @@ class Work:
     def __init__(
         self,
         task: Task,
-        source: Source,
+        source: RowSource,
         folder: Path,
         manifest: Manifest,
         progress: Callable[[Advance], None] | None,
@@ -100,7 +100,8 @@ class Work:
             self._keep()
             raise
         self._check_end()
-        if self.waiting or (self.manifest.shard.number == 1 and not self.manifest.parts):
+        has_no_rows = self.end.row == 0 and not self.source.n_rows
+        if self.waiting or (has_no_rows and self.manifest.shard.number == 1 and not self.manifest.parts):
             self._write_part()
         self.manifest.is_complete = True
         self.manifest.run["finished"] = now()
@@ -116,7 +117,7 @@ class Work:
         first = self._next_part() * self.part_rows
         if self.manifest.parts or first == 0 or self.n_parts is None:
             return self.manifest.place
-        return self.source.seek(first) if isinstance(self.source, Dataset) else Place(first)
+        return self.source.seek(first) if isinstance(self.source, RowFiles) else Place(first)
 
     def _own_rows(self, n_rows: int) -> int:
         """How many of the first rows are this shard's to answer."""
