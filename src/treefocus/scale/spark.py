@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PLAIN: dict[pa.DataType, types.DataType] = {
     pa.string(): types.StringType(), pa.float64(): types.DoubleType(), pa.int64(): types.LongType(),
-    pa.bool_(): types.BooleanType(),
+    pa.bool_(): types.BooleanType(), pa.date32(): types.DateType(), pa.timestamp("us"): types.TimestampNTZType(),
 }  # fmt: skip
 TaskOnWorker = Callable[[], Task]
 
@@ -116,6 +116,8 @@ def _arrow_type(kind: types.DataType) -> pa.DataType:
     """What a column of Spark's holds, as far as it matters whether a model can read it."""
     if isinstance(kind, types.NumericType | types.BooleanType | types.NullType):
         return pa.float64()
+    if isinstance(kind, types.DateType | types.TimestampType | types.TimestampNTZType):
+        return pa.timestamp("us")
     return pa.string() if isinstance(kind, types.StringType) else pa.binary()
 
 

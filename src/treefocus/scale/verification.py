@@ -160,8 +160,9 @@ class _Tally:
         self.failures: list[str] = []
 
     def hear_model(self, answers: pa.Table, names: Sequence[str], forest: Forest) -> None:
-        """Ask the model about rows and counterfactuals again, where it answers in classes."""
-        if forest.decision == "value" or len(_features(answers)) != forest.n_features:
+        """Ask the model about rows and counterfactuals again, where it answers in classes and reads no dates."""
+        kinds = [answers.schema.field(name).type for name in _features(answers)]
+        if forest.decision == "value" or len(kinds) != forest.n_features or any(map(pa.types.is_temporal, kinds)):
             return
         has_answer = np.array([one is not None for one in answers["distance"].to_pylist()], bool)
         if not has_answer.any():
