@@ -123,7 +123,7 @@ class RowsDone:
     """A number of rows that every worker of a cluster adds to; work that Ray repeats counts again."""
 
     def __init__(self) -> None:
-        self._count = ray.remote(num_cpus=0)(_Count).remote()
+        self._count: Any = ray.remote(num_cpus=0)(_Count).remote()
 
     def add(self, n_rows: int) -> None:
         """So many more."""
@@ -132,7 +132,8 @@ class RowsDone:
     @property
     def value(self) -> int:
         """All so far."""
-        return int(ray.get(self._count.total.remote()))
+        total: Any = ray.get(self._count.total.remote())
+        return int(total)
 
 
 class _Count:
