@@ -30,7 +30,8 @@ SEEDS = tuple(
 FIRST_LOOK = 100  # boxes a row before any seed, which prove most rows where there are few thresholds,
 FEW_THRESHOLDS = 64  # at most so many; there seeds would cost more than the proof
 NODE_STEPS = 13  # of work, of a node in an iteration of a descent
-LARGEST_SEED = WORK // 3  # steps; the model that takes more for a descent is searched without it
+LARGEST_SEED = WORK // 3  # steps; the model that takes more for the first descent is searched without it,
+LARGEST_FURTHER = WORK // 20  # and without the further ones: polish and the search find more in the same time
 SEED_TIME = 0.5  # of a time limit: what may be gone when another seed is begun
 
 
@@ -203,7 +204,8 @@ class Auto(Strategy):
         can_search = memory.search <= self.memory_limit
         for seed in seeds:
             is_needed = seed in FIRST_SEED and not can_search
-            is_small = NODE_STEPS * seed.iterations * len(forest.feature) <= LARGEST_SEED
+            largest = LARGEST_FURTHER if seed in SEEDS else LARGEST_SEED
+            is_small = NODE_STEPS * seed.iterations * len(forest.feature) <= largest
             if (is_needed or (is_small and _has_time(run))) and not run.is_interrupted:
                 own = replace(run, n_jobs=n_threads)
                 yield seed, seed.solve(problem, own).points if seed.retry else seed.descended(problem, own)
