@@ -326,33 +326,35 @@ NB_MODULE(_core, m) {
             });
         });
 
-    // The proof that the batch's only row has no answer below `distance`: (boxes, values, prices) a
-    // goal.
+    // The proof that the batch's only row has no answer below `distance`: (boxes, values, weights)
+    // a goal.
     m.def("record_proof", [](const Forest& forest, In<double, 1> cell_low, In<double, 1> cell_high,
-                             In<double, 2> norm_weights, double seconds, std::int64_t node_limit,
-                             const HeldBatch& held, double distance) {
+                             std::optional<In<double, 2>> norm_weights, int metric,
+                             In<double, 1> weight, In<double, 2> inverse, double seconds,
+                             std::int64_t node_limit, const HeldBatch& held, double distance) {
         const Batch batch = held.of(forest);
         if (batch.n != 1) throw std::invalid_argument("a proof is recorded of one row");
-        const Norms norms = make_norms(forest, norm_weights);
+        const Norms norms = norm_weights ? make_norms(forest, *norm_weights) : Norms{};
+        const Distance coupled = make_distance(forest, metric, weight, inverse);
         std::vector<ProofLog> logs;
         run(std::nullopt, [&](Control& control) {
-            logs =
-                record_proof(forest, cell_low.data(), cell_high.data(), norms,
-                             Limits{seconds, node_limit, 0, kInfinity}, batch, distance, control);
+            logs = record_proof(
+                forest, cell_low.data(), cell_high.data(), norm_weights ? &norms : nullptr, coupled,
+                Limits{seconds, node_limit, 0, kInfinity}, batch, distance, control);
         });
+        const auto listed = [](const auto& numbers) {
+            nb::list list;
+            for (const auto one : numbers) list.append(one);
+            return list;
+        };
         nb::list goals;
         for (const ProofLog& log : logs) {
-            nb::list boxes, values;
-            for (const std::int32_t step : log.boxes) boxes.append(step);
+            nb::list values, weights;
             for (const auto& [column, value] : log.values)
                 values.append(nb::make_tuple(column, value));
-            nb::list prices;
-            for (const std::vector<double>& own : log.prices) {
-                prices.append(nb::list());
-                for (const double price : own)
-                    nb::cast<nb::list>(prices[prices.size() - 1]).append(price);
-            }
-            goals.append(nb::make_tuple(boxes, values, prices));
+            for (const ProofLog::Weights& one : log.weights)
+                weights.append(nb::make_tuple(listed(one.point), listed(one.prices)));
+            goals.append(nb::make_tuple(listed(log.boxes), values, weights));
         }
         return goals;
     });

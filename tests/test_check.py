@@ -42,9 +42,9 @@ from treefocus import (
     Status,
     Together,
 )
-from treefocus.check import ACCEPTED, CELL, FAR, MISUSE, REJECTED, RULE, SCORE, UNPROVEN, judge
+from treefocus.check import ACCEPTED, CELL, EMPTY, MISUSE, REJECTED, SCORE, UNPROVEN, judge
 from treefocus.cli import app
-from treefocus.problem.distances import Chebyshev, Euclidean, FewestFeatures, Manhattan
+from treefocus.problem.distances import Chebyshev, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from truth.claims import answered
 from truth.problems import drawn
 
@@ -205,27 +205,26 @@ def test_no_proof_of_a_drawn_problem_is_rejected(first):
 
 def leaves_of(boxes):
     """Where the reasons stand in a proof's numbers."""
-    at, found = 0, []
+    check, at, found = treefocus.check, 0, []
     while at < len(boxes):
         token = boxes[at]
         if token <= CELL:
             found.append(at)
-            at += 2 if token == SCORE else 1
-        elif token == treefocus.check.CELLS:
+        if token == check.CELLS:
             at += 3 + boxes[at + 2]
         else:
-            at += 2 if token == treefocus.check.STAY else 3
+            at += {EMPTY: 1, CELL: 1, SCORE: 2, check.WEIGH: 2, check.STAY: 2, check.SLICE: 2}.get(token, 3)
     return found
 
 
 @cache
 def true_one():
-    """A certificate whose proof has several boxes."""
-    certificates, file = certified(Explainer(model(), ROWS, distance="manhattan"), ROWS[:12])
-    best = max(certificates, key=lambda record: len(record["proof"]["goals"][0]["boxes"]))
-    assert judge(best, file)[0] == ACCEPTED
-    assert len(leaves_of(best["proof"]["goals"][0]["boxes"])) >= 4
-    return best, file
+    """A certificate whose proof has several boxes, and not many: every change of it is one more check."""
+    certificates, file = certified(Explainer(model(), ROWS, distance="manhattan"), ROWS[:20])
+    n_leaves = [len(leaves_of(record["proof"]["goals"][0]["boxes"])) for record in certificates]
+    _, at = min((n, at) for at, n in enumerate(n_leaves) if n >= 8)
+    assert judge(certificates[at], file)[0] == ACCEPTED
+    return certificates[at], file
 
 
 def changed(**fields):
@@ -266,23 +265,22 @@ def test_every_number_that_is_left_out_is_missed():
         assert judge(bad, file)[0] == REJECTED
 
 
+def verdict(record, file, at, reason):
+    bad = copy.deepcopy(record)
+    boxes = bad["proof"]["goals"][0]["boxes"]
+    boxes[at : at + (2 if boxes[at] == SCORE else 1)] = reason
+    return judge(bad, file)[0]
+
+
 def test_every_wrong_reason_is_rejected():
     record, file = true_one()
-
-    def verdict(at, reason):
-        bad = copy.deepcopy(record)
-        boxes = bad["proof"]["goals"][0]["boxes"]
-        assert boxes[at] == SCORE
-        boxes[at : at + 2] = reason
-        return judge(bad, file)[0]
-
-    # A box of which the checker finds nothing left is closed whatever is said of it; of the others 20 are enough.
-    leaves = leaves_of(record["proof"]["goals"][0]["boxes"])
-    full = [at for at in leaves[:: max(1, len(leaves) // 20)] if verdict(at, [FAR]) == REJECTED]
+    # A box of which the checker finds nothing left is closed whatever is said of it; the others are a few of many.
+    places = leaves_of(record["proof"]["goals"][0]["boxes"])
+    full = [at for at in places if verdict(record, file, at, [EMPTY]) == REJECTED][:8]
     assert len(full) >= 3
     for at in full:
-        assert {verdict(at, reason) for reason in ([RULE], [SCORE, 1], [SCORE, -1])} == {REJECTED}
-    assert REJECTED in {verdict(at, [CELL]) for at in full}  # in one that is a single cell it is a reason, too
+        assert {verdict(record, file, at, reason) for reason in ([SCORE, 1], [SCORE, -1])} == {REJECTED}
+    assert REJECTED in {verdict(record, file, at, [CELL]) for at in full}  # in a single cell it is a reason, too
 
 
 def test_a_rule_that_is_not_asked_for_closes_nothing():
@@ -296,21 +294,84 @@ def test_a_rule_that_is_not_asked_for_closes_nothing():
         assert judge(record, file)[0] == REJECTED
 
 
+def with_weights(record, change):
+    """The same with other points and prices in its proof."""
+    bad = copy.deepcopy(record)
+    for goal in bad["proof"]["goals"]:
+        goal["weights"] = [change(point, prices) for point, prices in goal["weights"]]
+    return bad
+
+
 def test_other_prices_of_a_sum_prove_nothing():
     explainer = Explainer(model(), ROWS, distance="manhattan", constraints=RULES["a sum"])
-    certificates, file = certified(explainer, ROWS[15:27])
-    with_sums = [one for one in certificates if any(goal["prices"] for goal in one["proof"]["goals"])]
+    certificates, file = certified(explainer, ROWS[19:21])
+    with_sums = [one for one in certificates if any(goal["weights"] for goal in one["proof"]["goals"])]
     assert with_sums
     for record in with_sums:
         assert judge(record, file)[0] == ACCEPTED
         for by in (0.0, -1.0):
-            bad = copy.deepcopy(record)
-            for goal in bad["proof"]["goals"]:
-                goal["prices"] = [[by * price for price in prices] for prices in goal["prices"]]
+            bad = with_weights(record, lambda point, prices, by=by: (point, [by * price for price in prices]))
             assert judge(bad, file)[0] == REJECTED
         bad = copy.deepcopy(record)
         bad["rules"][0]["bound"] += 1e6
         assert judge(bad, file)[0] == REJECTED
+
+
+COUPLED = {"mahalanobis": "mahalanobis", "squared": Mahalanobis(squared=True), "cosine": "cosine"}
+
+
+@cache
+def coupled(name):
+    """Certificates of a small forest under a distance that couples its columns."""
+    if name == "cosine":  # a drawn one: where scaling the row flips the model, an angle of 0 is enough
+        explainer, found = answered(drawn(157))
+        file = json.loads(json.dumps(explainer.forest.to_record()))
+        certificates = [through_json(one.certificate(proof=True)) for one in found]
+        assert [judge(record, file)[0] for record in certificates] == [ACCEPTED] * 2
+        return certificates, file
+    rows = np.random.default_rng(0).normal(size=(200, 4))
+    forest = RandomForestClassifier(4, max_depth=3, random_state=0).fit(rows, rows[:, 0] > rows[:, 1])
+    explainer = Explainer(forest, rows, distance=COUPLED[name])
+    certificates, file = certified(explainer, rows[:3])
+    assert [judge(record, file)[0] for record in certificates] == [ACCEPTED] * 3
+    assert all(any(goal["weights"] for goal in record["proof"]["goals"]) for record in certificates)
+    return certificates, file
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_what_is_proven_under_a_coupled_distance_is_accepted_and_nothing_more(name):
+    certificates, file = coupled(name)
+    for record in certificates:
+        bad = copy.deepcopy(record) | {"status": "NOT_FOUND", "point": None, "distance": None}
+        for by in (1.0001, 1.5):
+            bad["lower_bound"] = bad["proof"]["below"] = record["distance"] * by
+            assert judge(bad, file)[0] == REJECTED
+        assert judge(copy.deepcopy(record) | {"distance": record["distance"] * 1.001}, file)[0] == REJECTED
+
+
+@pytest.mark.parametrize("name", ["mahalanobis", "squared"])
+def test_under_a_coupled_distance_other_points_prove_nothing(name):
+    certificates, file = coupled(name)
+    for change in (lambda point, prices: ([0.0] * 4, prices), lambda point, prices: ([-v for v in point], prices)):
+        assert REJECTED in {judge(with_weights(record, change), file)[0] for record in certificates}
+    junk = with_weights(certificates[0], lambda point, prices: ([1.0], prices))
+    assert judge(junk, file)[0] == REJECTED
+
+
+@pytest.mark.parametrize("name", ["mahalanobis", "squared"])
+def test_under_another_coupled_distance_a_proof_is_none(name):
+    certificates, file = coupled(name)
+    for record in certificates:
+        bad = copy.deepcopy(record) | {"status": "NOT_FOUND", "point": None, "distance": None}
+        distance = bad["distance_function"]
+        moved = [f for f in range(4) if record["point"][f] != record["row"][f]]
+        for f in moved:  # that move counts for nearly nothing
+            distance["weight"][f] *= 1e-6
+        distance["inverse"] = [[0.01 * value for value in row] for row in distance["inverse"]]
+        assert judge(bad, file)[0] == REJECTED
+        for matrix in ([[-1.0] * 4] * 4, [[1.0] * 4] * 4, np.triu(np.ones((4, 4))).tolist()):
+            distance["inverse"] = matrix  # of no distance
+            assert judge(bad, file)[0] == REJECTED
 
 
 def tied(extra=0.0):

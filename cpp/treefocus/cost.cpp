@@ -123,4 +123,10 @@ void SeparableCost::restore(std::int32_t f, std::vector<double>& stack) {
     stack.resize(stack.size() - 5);
 }
 
+std::unique_ptr<BoxCost> cost_of(const Norms* norms, const Distance& coupled, const Batch& batch) {
+    if (!norms) return std::make_unique<CoupledCost>(coupled);
+    if (batch.rules && !batch.rules->linear.empty()) return std::make_unique<LinearCost>(*norms);
+    return std::make_unique<SeparableCost>(*norms);
+}
+
 }  // namespace treefocus

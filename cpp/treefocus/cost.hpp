@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "treefocus/fan.hpp"
@@ -44,6 +45,9 @@ public:
     // (n_rules,) of the question's linear rules: the prices that the bound rests on, or the weights
     // that show that no point obeys; null where it rests on none.
     virtual const std::vector<double>* rule_prices() const { return nullptr; }
+    // (d,) the point at which the bound was linearised, in the space of the distance; zeros: at
+    // none; null where the cost is a sum or a maximum over features.
+    virtual const std::vector<double>* tangent() const { return nullptr; }
     // What finding the closest point of a box costs beyond looking at each feature once, in steps
     // of Work: of the solvers about as many nanoseconds, counted by size so that it is the same
     // everywhere.
@@ -159,6 +163,8 @@ protected:
     Verdict meet_rules(const std::vector<double>& dearness, std::vector<double>& values,
                        std::vector<double>& prices) const;
     bool is_impossible(const std::vector<double>& weights) const;
+    // Remembers on what the bound, or the verdict that there is no point, rests.
+    void show_prices(const std::vector<double>& prices);
     std::vector<double> x_values() const;
     // Mends a sum that rounding has left a last bit above its bound.
     void nudge(const Rules::Linear& rule);
@@ -169,6 +175,7 @@ protected:
     const double* x_ = nullptr;
     std::vector<const Rules::Linear*> rules_;
     std::vector<double> own_excess_;     // (n_rules,) of the row itself, to the last bit
+    std::vector<double> shown_prices_;   // of all linear rules of the question, see rule_prices
     std::vector<std::uint8_t> is_free_;  // (d,) features that are moved by these costs
     std::vector<double> low_, high_;     // (d,) ends of the box, in the user's units
     std::vector<double> relaxed_;        // (d,) the closest point before rounding
@@ -208,11 +215,8 @@ private:
     void widen();
     void place();
     const Norms& norms_;
-    SeparableCost base_;  // without the rules
-    // Remembers on what the bound, or the verdict that there is no point, rests.
-    void show_prices(const std::vector<double>& prices);
+    SeparableCost base_;                 // without the rules
     std::vector<double> mu_;             // (n_rules,) prices
-    std::vector<double> shown_prices_;   // of all rules of the question, see rule_prices
     std::vector<double> dearness_;       // (d,) what a unit of a feature costs, about
     std::vector<double> delta_;          // (d,) how far the closest point is
     std::vector<std::uint8_t> is_paid_;  // (d,) the feature is known to move: its fee is certain,
@@ -238,6 +242,8 @@ public:
     double of_minorant(double sum) const override {
         return is_cosine() ? fan_.distance_of(sum) : sum;
     }
+    const std::vector<double>* rule_prices() const override { return &shown_prices_; }
+    const std::vector<double>* tangent() const override { return &tangent_; }
     void save_all(std::vector<double>& stack) const override;
     void restore_all(std::vector<double>& stack) override;
     double to_cost(double distance) const override {
@@ -263,6 +269,7 @@ private:
     void solve_quadratic();
     // The bound at the present prices; u_ comes as near to the minimum as rounds allow.
     double minimise();
+    void improve();  // the same, and `cost` is the best bound so far
     void descend();
     void raise(std::size_t j);
     void set_prices();  // price_ and price_size_ from mu_
@@ -282,7 +289,7 @@ private:
     std::vector<double> start_;           // (d,) the row in the distance space
     std::vector<double> y_;               // (d,) the closest point there
     std::vector<double> y_low_, y_high_;  // (d,) the box there
-    std::vector<double> measured_;
+    std::vector<double> measured_, tangent_;
     std::vector<double> together_;  // (d,) a point that obeys several rules, where there are some
     std::vector<double> dearness_;  // (d,) what a unit of a feature costs, about
     // (n_rules,) prices of the rules, and (d,) what they add to each feature's slope, and the same
@@ -300,5 +307,9 @@ private:
     std::vector<double> steps_;                 // (n_cells,) of a minorant
     std::vector<double> cell_low_, cell_high_;  // (n_cells,) in the distance space
 };
+
+// What the search of a batch is to be given. Linear rules couple features, so that the cost is no
+// longer closest in each at once.
+std::unique_ptr<BoxCost> cost_of(const Norms* norms, const Distance& coupled, const Batch& batch);
 
 }  // namespace treefocus

@@ -69,7 +69,8 @@ void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t 
         start_[f] = choices.forest.has_sets[f] ? NAN : (x_[f] - batch.offset[f]) / batch.scale[f];
     y_ = start_;
     noise = is_cosine() ? kCosineNoise : kQuadraticNoise;
-    for (auto* v : {&y_low_, &y_high_, &measured_, &slope_, &price_, &price_size_, &dearness_})
+    for (auto* v :
+         {&y_low_, &y_high_, &measured_, &tangent_, &slope_, &price_, &price_size_, &dearness_})
         v->assign(d, 0.0);
     // Its diagonal says how far a feature can go for a given cost: u' Q u >= u_f^2 / covariance_ff.
     if (!is_cosine() && covariance_.empty()) covariance_ = inverse_of(distance_.inverse, d);
@@ -142,6 +143,8 @@ bool CoupledCost::set_box(const Box& box) {
 }
 
 bool CoupledCost::settle(const Box& box) {
+    std::fill(tangent_.begin(), tangent_.end(), 0.0);
+    show_prices({});
     if (!set_box(box) || (is_cosine() && !fan_.look(box, y_low_, y_high_))) return false;
     if (!std::all_of(rules_.begin(), rules_.end(),
                      [&](const auto* rule) { return is_possible(*rule); }))
@@ -150,7 +153,10 @@ bool CoupledCost::settle(const Box& box) {
     together_.clear();
     if (rules_.size() > 1) {
         std::vector<double> prices;
-        if (meet_rules(dearness_, together_, prices) == Verdict::impossible) return false;
+        if (meet_rules(dearness_, together_, prices) == Verdict::impossible) {
+            show_prices(prices);
+            return false;
+        }
     }
     if (is_cosine()) solve_cosine();
     else solve_quadratic();
@@ -170,7 +176,8 @@ void CoupledCost::solve_quadratic() {
         u_[f] = is_still(f) ? 0.0 : std::clamp(y_[f], y_low_[f], y_high_[f]) - start_[f];
     mu_.assign(rules_.size(), 0.0);
     set_prices();
-    cost = std::max(minimise(), 0.0);
+    cost = 0.0;
+    improve();
     constexpr int kTurns = 100;
     // A turn that raises the bound by less, relatively, is the last.
     constexpr double kProgress = 1e-13;
@@ -186,6 +193,14 @@ void CoupledCost::solve_quadratic() {
     }
     for (std::int32_t f = 0; f < d; ++f)
         if (!is_still(f)) y_[f] = start_[f] + u_[f];
+}
+
+void CoupledCost::improve() {
+    const double bound = minimise();
+    if (!(bound >= cost)) return;
+    cost = bound;
+    tangent_ = u_;
+    show_prices(mu_);
 }
 
 // How far the point is above the bound of a rule.
@@ -219,7 +234,7 @@ void CoupledCost::raise(std::size_t j) {
     const auto set = [&](double mu) {
         mu_[j] = mu;
         set_prices();
-        cost = std::max(cost, minimise());
+        improve();
         return sum_of(j);
     };
     // The excess of the rule falls as its price rises: doubled until it is gone, then bisected.
@@ -479,6 +494,8 @@ void CoupledCost::solve_cosine() {
         cost = 0.0;
         return;
     }
+    for (std::int32_t f = 0; f < d; ++f)
+        if (!is_still(f)) tangent_[f] = y_[f];
     const double t = zy / std::sqrt(zz * yy);
     double excess = 0.0;
     for (std::int32_t f = 0; f < d; ++f) {
@@ -545,12 +562,12 @@ double CoupledCost::guess(std::int32_t f, std::int32_t code) const {
 
 void CoupledCost::save_all(std::vector<double>& stack) const {
     save_whole(stack, {&y_, &point_, &relaxed_, &at_u_, &at_slope_, &at_noise_, &at_term_,
-                       &linear_bound_});
+                       &linear_bound_, &tangent_, &shown_prices_});
 }
 
 void CoupledCost::restore_all(std::vector<double>& stack) {
     restore_whole(stack, {&y_, &point_, &relaxed_, &at_u_, &at_slope_, &at_noise_, &at_term_,
-                          &linear_bound_});
+                          &linear_bound_, &tangent_, &shown_prices_});
 }
 
 }  // namespace treefocus

@@ -65,12 +65,7 @@ void exact(const Forest& forest, const double* cell_low, const double* cell_high
         Choices choices(forest, cell_low, cell_high);
         choices.load(batch, row);
         const RowSearch::MakeCost make_cost = [&]() -> std::unique_ptr<BoxCost> {
-            std::unique_ptr<BoxCost> cost;
-            // Linear rules couple features, so that the cost is no longer closest in each at once.
-            if (norms && batch.rules && !batch.rules->linear.empty())
-                cost = std::make_unique<LinearCost>(*norms);
-            else if (norms) cost = std::make_unique<SeparableCost>(*norms);
-            else cost = std::make_unique<CoupledCost>(*distance);
+            auto cost = cost_of(norms, *distance, batch);
             cost->load(choices, batch, row);
             return cost;
         };

@@ -32,13 +32,6 @@ void LinearCost::load(const Choices& choices, const Batch& batch, std::int64_t r
             (norms_.l1[f] + norms_.l2[f] + norms_.linf[f] + norms_.l0[f]) / batch.scale[f];
     for (const Rules::Linear* rule : rules_)
         for (const std::int32_t f : rule->features) is_free_[f] = 1;
-    shown_prices_.assign(batch.rules->linear.size(), 0.0);
-}
-
-void LinearCost::show_prices(const std::vector<double>& prices) {
-    std::fill(shown_prices_.begin(), shown_prices_.end(), 0.0);
-    for (std::size_t j = 0; j < prices.size(); ++j)
-        shown_prices_[rules_[j] - batch_->rules->linear.data()] = prices[j];
 }
 
 // A closest point that obeys anyway is the closest that obeys: then rules cost nothing.

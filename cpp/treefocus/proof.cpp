@@ -7,16 +7,14 @@
 namespace treefocus {
 
 std::vector<ProofLog> record_proof(const Forest& forest, const double* cell_low,
-                                   const double* cell_high, const Norms& norms,
-                                   const Limits& limits, const Batch& batch, double distance,
-                                   const Control& control) {
+                                   const double* cell_high, const Norms* norms,
+                                   const Distance& coupled, const Limits& limits,
+                                   const Batch& batch, double distance, const Control& control) {
     const auto shared = ExactShared::of(forest);
     Choices choices(forest, cell_low, cell_high);
     choices.load(batch, 0);
-    SeparableCost plain(norms);
-    LinearCost linear(norms);
-    const bool has_sums = batch.rules && !batch.rules->linear.empty();
-    BoxCost& cost = has_sums ? static_cast<BoxCost&>(linear) : plain;
+    const auto made = cost_of(norms, coupled, batch);
+    BoxCost& cost = *made;
     cost.load(choices, batch, 0);
     Position position(forest, *shared, choices, cost, batch.rules);
     Work work(limits, control, 0, 0);

@@ -12,22 +12,23 @@ namespace treefocus {
 
 struct Limits;
 struct Norms;
+struct Distance;
 struct Batch;
 struct Control;
 
 // What the boxes are written in; check.py has the same list.
 enum class ProofStep : std::int32_t {
-    far = 0,    // too far, or no value is left
-    rule = 1,   // a rule cannot hold
-    score = 2,  // a test cannot be met: its number follows
-    cell = 3,   // a single cell, in which the model says otherwise
-    above = 4,  // split: column, code; the first side has the codes from this one up,
-    below = 5,  // or all below it
-    cells = 6,  // column, n, n cells: the first side has these
-    from = 7,   // column, number of a value: the first side has the numbers from it up,
-    up_to = 8,  // or up to it; a missing value is on the second
-    stay = 9,   // column: the first side has the row's own value, the second any other
-    sums = 10,  // closed: too far, or no point, under linear rules; the number of their prices
+    none_left = 0,  // closed: nothing of the box is allowed and cheaper than the claim
+    score = 1,      // closed: a test cannot be met: its number follows
+    cell = 2,       // closed: a single cell, in which the model says otherwise
+    weigh = 3,      // the number of weights: what points of the box cost at least, weighed so
+    above = 4,      // split: column, code; the first side has the codes from this one up,
+    below = 5,      // or all below it
+    cells = 6,      // column, n, n cells: the first side has these
+    from = 7,       // column, number of a value: the first side has the numbers from it up,
+    up_to = 8,      // or up to it; a missing value is on the second
+    stay = 9,       // column: the first side has the row's own value, the second any other
+    slice = 10,     // number of a value: the first side has the lengths along the row from it up
 };
 
 // The proof of one goal.
@@ -35,8 +36,14 @@ class ProofLog {
 public:
     explicit ProofLog(const Forest& forest) : forest_(forest) {}
     std::vector<std::int32_t> boxes;
-    std::vector<std::pair<std::int32_t, double>> values;  // columns, and where they are split
-    std::vector<std::vector<double>> prices;              // of linear rules
+    // Columns, -1 for lengths, and where they are split.
+    std::vector<std::pair<std::int32_t, double>> values;
+    // Where a coupled distance is linearised, and prices of the linear rules.
+    struct Weights {
+        std::vector<double> point, prices;
+        bool operator==(const Weights&) const = default;
+    };
+    std::vector<Weights> weights;
     bool is_whole = true;  // false: a box was left open, and this is no proof
 
     void close(ProofStep reason) { boxes.push_back(static_cast<std::int32_t>(reason)); }
@@ -49,6 +56,11 @@ public:
     // is_far(code): whether a cell of a cut by sets lies on its far side, which is the first.
     template <class IsFar>
     void split(const Cut& cut, const IsFar& is_far) {
+        if (cut.by == By::slice) {
+            close(ProofStep::slice, static_cast<std::int32_t>(values.size()));
+            values.emplace_back(-1, cut.value);
+            return;
+        }
         const bool is_stay = cut.by == By::stay;
         const ProofStep up = cut.by == By::value ? ProofStep::from : ProofStep::above;
         const ProofStep down = cut.by == By::value ? ProofStep::up_to : ProofStep::below;
@@ -77,10 +89,10 @@ private:
 };
 
 // The proof that a batch's only row has no answer cheaper than `distance`, one log a goal; empty if
-// it came to no end within the limits. Only for distances that are sums or maxima over features.
+// it came to no end within the limits. Of norms and distance one is there.
 std::vector<ProofLog> record_proof(const Forest& forest, const double* cell_low,
-                                   const double* cell_high, const Norms& norms,
-                                   const Limits& limits, const Batch& batch, double distance,
-                                   const Control& control);
+                                   const double* cell_high, const Norms* norms,
+                                   const Distance& coupled, const Limits& limits,
+                                   const Batch& batch, double distance, const Control& control);
 
 }  // namespace treefocus

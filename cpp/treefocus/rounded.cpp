@@ -44,6 +44,7 @@ void RoundedCost::load_row(const Choices& choices, const Batch& batch, std::int6
     is_free_.assign(d, 0);
     rules_.clear();
     own_excess_.clear();
+    shown_prices_.assign(batch.rules ? batch.rules->linear.size() : 0, 0.0);
     if (!batch.rules) return;
     for (const Rules::Linear& rule : batch.rules->linear) {
         const bool asks = std::all_of(rule.features.begin(), rule.features.end(),
@@ -145,6 +146,12 @@ void RoundedCost::repair(const std::vector<double>& dearness, bool is_rounded) {
         }
         if (is_done) break;
     }
+}
+
+void RoundedCost::show_prices(const std::vector<double>& prices) {
+    std::fill(shown_prices_.begin(), shown_prices_.end(), 0.0);
+    for (std::size_t j = 0; j < prices.size(); ++j)
+        shown_prices_[rules_[j] - batch_->rules->linear.data()] = prices[j];
 }
 
 // As a linear program in steps up and down from home, the closest point of the box in every

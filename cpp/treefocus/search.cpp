@@ -97,35 +97,44 @@ bool Search::record(const Goal& goal, double limit, ProofLog& log) {
     best_.clear();
     unresolved_ = kInfinity;
     log_ = &log;
+    weighed_ = -1;
     bool is_done = true;
     at_.start(goal, limit, at_.choices.all);
     if (at_.settle() && at_.test()) is_done = plain(kAllBoxes);
-    else close(at_.failed_test() >= 0 ? ProofStep::score : ProofStep::far);
+    else close(at_.failed_test() >= 0 ? ProofStep::score : ProofStep::none_left);
     log_ = nullptr;
     return is_done;
 }
 
 bool Search::close(ProofStep reason) {
     if (!log_) return true;
-    const std::vector<double>* prices = reason == ProofStep::far ? at_.cost.rule_prices() : nullptr;
-    const auto is_set = [](double price) { return price > 0.0; };
-    if (reason == ProofStep::score) {
-        log_->close(reason, at_.failed_test());
-    } else if (prices && std::any_of(prices->begin(), prices->end(), is_set)) {
-        log_->close(ProofStep::sums, static_cast<std::int32_t>(log_->prices.size()));
-        log_->prices.push_back(*prices);
-    } else {
-        log_->close(reason);
-    }
+    if (reason == ProofStep::none_left || at_.cost.tangent()) weigh();
+    if (reason == ProofStep::score) log_->close(reason, at_.failed_test());
+    else log_->close(reason);
     return true;
+}
+
+// A box inside one that was weighed is weighed the same, until its closest point is another.
+void Search::weigh() {
+    if (!log_) return;
+    const std::vector<double>* point = at_.cost.tangent();
+    const std::vector<double>* prices = at_.cost.rule_prices();
+    ProofLog::Weights weights{point ? *point : std::vector<double>{},
+                              prices ? *prices : std::vector<double>{}};
+    const auto is_zero = [](double one) { return one == 0.0; };
+    const bool is_nothing = std::all_of(weights.point.begin(), weights.point.end(), is_zero) &&
+                            std::all_of(weights.prices.begin(), weights.prices.end(), is_zero);
+    if (weighed_ < 0 ? is_nothing : log_->weights[weighed_] == weights) return;
+    weighed_ = static_cast<std::int32_t>(log_->weights.size());
+    log_->close(ProofStep::weigh, weighed_);
+    log_->weights.push_back(std::move(weights));
 }
 
 // From cheap to dear, each on what the one before has left: cells beyond the budget, rules, the
 // closest point if it was lost, the score tests, and only then the model itself.
 bool Search::close_box() {
-    if (!spend()) return close(ProofStep::far);
-    if (!obey()) return close(ProofStep::rule);
-    if (!keep_point()) return close(ProofStep::far);
+    if (at_.cost.tangent()) weigh();
+    if (!spend() || !obey() || !keep_point()) return close(ProofStep::none_left);
     if (!at_.update_tests()) return close(ProofStep::score);
     if (!at_.is_wanted() || !at_.is_obedient()) return false;
     // The model agrees and the rules hold: an answer.
@@ -136,7 +145,7 @@ bool Search::close_box() {
     }
     // Done if nothing in the box is cheaper than the point; a rounded point can leave a gap, then
     // the box is split.
-    return (at_.cost.is_tight() || at_.cost.cost >= at_.least()) && close(ProofStep::far);
+    return (at_.cost.is_tight() || at_.cost.cost >= at_.least()) && close(ProofStep::none_left);
 }
 
 // with(f, code) is a lower bound for all points of the box in that cell. Cells fall off at the ends
@@ -204,7 +213,7 @@ void Search::give_up(const Cut& cut) {
         }
         if (at_.rules &&
             at_.rules->is_final(at_.trail.box(), at_.cost.codes.data(), at_.point().data())) {
-            close(ProofStep::rule);
+            close(ProofStep::none_left);
             return;
         }
     }
@@ -235,10 +244,15 @@ bool Search::plain(std::int64_t last_box) {
         }
         const Position::Mark before = at_.mark();
         if (log_) brancher_.note(cut, *log_);
+        const std::int32_t weighed = weighed_;
         if (enter(cut, true)) is_done = plain(last_box);
-        else close(ProofStep::far);
+        else close(ProofStep::none_left);
         leave(cut, true, before);
-        if (!enter(cut, false)) break;
+        weighed_ = weighed;
+        if (!enter(cut, false)) {
+            close(ProofStep::none_left);
+            break;
+        }
     }
     at_.undo(m);
     return is_done;

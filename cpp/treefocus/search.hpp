@@ -67,6 +67,7 @@ private:
     // taken).
     bool close_box();
     bool close(ProofStep reason);
+    void weigh();
 
     // Cells that the budget does not reach leave the box. False if the box is done.
     bool spend();
@@ -110,6 +111,8 @@ private:
     Position& at_;
     Work& work_;
     ProofLog* log_ = nullptr;  // what is done is written down, if there is one
+    // In the log, what the bound of the box rests on; -1: nothing but the box.
+    std::int32_t weighed_ = -1;
     Brancher brancher_;
     std::optional<Price> price_;
     Ranking priced_;

@@ -13,12 +13,13 @@ cannot tell two numbers apart. A box says which cells of every column are left. 
 in which a point could be an answer. The first box holds all that is allowed. A box is split in two, so that each of its
 points is on one side, or closed by a reason why it holds no answer that is cheaper than the claim:
 
-    FAR     its closest point costs as much as the claim, or it has no point;
-    RULE    a rule of the question cannot hold in it;
+    EMPTY   nothing is left of it: this program has taken out what rules forbid and what costs as much as the claim;
     SCORE   every tree gives its best leaf that the box still reaches, and the sum is not enough;
-    CELL    every tree has one leaf left, and computed as the model computes, the answer is another one;
-    SUMS    its points cost as much as the claim, or break a Linear rule: whoever obeys the rules does not pay less if a
-            price is put on breaking them, and with the prices of the proof even the cheapest of each column does.
+    CELL    every tree has one leaf left, and computed as the model computes, the answer is another one.
+
+What costs too much is seen column by column where the distance is a sum or a maximum over columns. For all else there
+is one inequality: a sum over columns that is below a limit for every answer cheaper than the claim. The proof names
+it, by a point or by prices (WEIGH), this program computes it, and takes out what cannot be below.
 
 If all boxes are closed, a cheaper answer would be in none of them: there is none. docs/proof.md has the whole argument.
 Exit code: 0 accepted, 1 rejected, 2 misuse, 3 not proven (no proof inside, or one that this program does not judge).
@@ -32,22 +33,25 @@ import math
 import struct
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = dict[str, Any]
-Part = tuple[int, int, int]  # what a column adds to a cost: to a sum, to a sum of squares, to a maximum
+Ends = tuple[float, float]  # the first and the last number of some
 ACCEPTED, REJECTED, MISUSE, UNPROVEN = range(4)
-FORMAT = "treefocus-proof-1"
-FAR, RULE, SCORE, CELL, ABOVE, BELOW, CELLS, FROM, UP_TO, STAY, SUMS = range(11)  # what the boxes are written in
+FORMAT = "treefocus-proof-2"
+EMPTY, SCORE, CELL, WEIGH, ABOVE, BELOW, CELLS, FROM, UP_TO, STAY, SLICE = range(11)  # what the boxes are written in
 ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED = range(5)  # which numbers a column can hold
 LINK_ULPS = 4  # by so many units in the last place may a library's exponential be off: an assumption, and told
-OPTIMAL_TO = Fraction(1, 10**8)  # "the smallest" means: up to this share of the distance
+OPTIMAL_TO = Fraction(1, 10**8)  # "the smallest" means: up to this share of the distance,
+NOISE = {"COSINE": Fraction(1, 10**10), "MAHALANOBIS": Fraction(1, 10**8)}  # and up to this
 DIGITS = 100  # costs are kept to 2^-100 of the claim, rounded down
+ZERO = Fraction(0)
+ROUNDS = 3  # in which a cosine's length and its columns narrow each other
 
 
 class VerdictError(Exception):
@@ -101,6 +105,22 @@ def scaled(value: Fraction | float, bits: int) -> int:
     return (value.numerator << max(bits, 0)) // (value.denominator << max(-bits, 0))
 
 
+def outward(value: Fraction | float, up: bool) -> float:
+    """A float64 that is not below the value, or not above it."""
+    if not isinstance(value, Fraction):
+        return value
+    try:
+        return math.nextafter(float(value), math.inf if up else -math.inf)
+    except OverflowError:
+        return math.inf if up else -math.inf
+
+
+def root(value: Fraction, up: bool) -> Fraction:
+    """At least, or at most, the square root; close to it."""
+    bits = 100 + max(0, value.denominator.bit_length() - value.numerator.bit_length())
+    return Fraction(math.isqrt((value.numerator << 2 * bits) // value.denominator) + up, 1 << bits)
+
+
 def log_below(value: Fraction) -> Fraction:
     """At most the logarithm of a number above 0, and within 10^-49 of it; Decimal.ln is right to the last digit."""
     with localcontext() as context:
@@ -115,7 +135,7 @@ def members(mask: int) -> Iterator[int]:
         mask &= mask - 1
 
 
-def mask_of(bits: Any) -> int:
+def mask_of(bits: Iterable[int]) -> int:
     """A mask of these bits."""
     mask = 0
     for bit in bits:
@@ -132,10 +152,9 @@ class Trees:
     def __init__(self, record: Json) -> None:
         demand(record.get("format") == "treefocus-forest-1", "the model is not a treefocus-forest-1 file")
         self.feature: list[int] = record["feature"]
-        self.right: list[int] = record["right"]
+        self.left, self.right, self.start = record["left"], record["right"], record["tree_start"]
         self.threshold = [float(t) for t in record["threshold"]]
         self.default_left: list[bool] = record["default_left"]
-        self.start: list[int] = record["tree_start"]
         self.n_columns, self.n_trees = int(record["n_features"]), len(self.start) - 1
         self.base = [float(b) for b in record["base_score"]]
         self.value = [[float(v) for v in row] for row in record["leaf_value"]]
@@ -149,9 +168,8 @@ class Trees:
         categories = record.get("categories") or {}
         self.set_of_node: list[int] = categories.get("set_of_node", [-1] * len(self.feature))
         self.labels: list[Any] = categories.get("labels", [None] * self.n_columns)
-        ends = categories.get("set_start", [0])
-        self.sets = [set(categories["set_member"][a:b]) for a, b in pairwise(ends)]
-        self.check(record)
+        self.sets = [set(categories["set_member"][a:b]) for a, b in pairwise(categories.get("set_start", [0]))]
+        self.check()
         if self.has_float32_sum:  # the library holds them so
             self.base = [as_float32(b) for b in self.base]
             self.value = [[as_float32(v) for v in row] for row in self.value]
@@ -161,10 +179,10 @@ class Trees:
         self.leaf_of_node = {node: leaf for leaf, node in enumerate(leaves)}
         self.tree_of_leaf = [bisect_right(self.start, node) - 1 for node in leaves]
 
-    def check(self, record: Json) -> None:
+    def check(self) -> None:
         """Trees in pre-order and finite numbers: what the rest of this program relies on."""
-        n, left, start = len(self.feature), record["left"], self.start
-        sizes = {len(one) for one in (self.threshold, left, self.right, self.default_left, self.set_of_node)}
+        n, start = len(self.feature), self.start
+        sizes = {len(one) for one in (self.threshold, self.left, self.right, self.default_left, self.set_of_node)}
         demand(sizes == {n} and start[0] == 0 and start[-1] == n, "the model's nodes do not go together")
         demand(sum(f < 0 for f in self.feature) == self.n_leaves, "the model's leaves do not go together")
         demand(all(len(row) == self.n_outputs for row in self.value), "a leaf has too few or too many values")
@@ -176,8 +194,8 @@ class Trees:
             for node in range(first, end):
                 demand(bool(waiting) and waiting.pop() == node, "the model's nodes are not in pre-order")
                 if self.feature[node] >= 0:
-                    demand(self.feature[node] < self.n_columns and left[node] == node + 1, "a node has a wrong child")
-                    demand(not math.isnan(self.threshold[node]), "a threshold is no number")
+                    is_next = self.feature[node] < self.n_columns and self.left[node] == node + 1
+                    demand(is_next and not math.isnan(self.threshold[node]), "a node has a wrong child or threshold")
                     waiting += [self.right[node], node + 1]
             demand(not waiting, "the model's nodes are not in pre-order")
 
@@ -209,15 +227,17 @@ class Trees:
 
 
 class ColumnCells:
-    """One column of the question: its cells, which values are allowed in each, and what the nearest of them costs.
+    """One column of the question: its cells, and the first and the last allowed value of each.
 
     Numbers are cut finer than the model cuts them, so that a cell is wholly on one side of everything that is said of
     the column: the model's thresholds, the ends of conditions, the values at which the proof splits, and the row's own
-    value, which is a cell of its own. A missing value and every category are cells, too.
+    value, which is a cell of its own. A missing value and every category are cells, too, without ends.
     """
 
     def __init__(self, forest: Trees, question: Json, f: int, starts: set[float], cuts: set[float]) -> None:
         self.row, self.low, self.high = (number(question[name][f]) for name in ("row", "low", "high"))
+        if math.isnan(self.low) or math.isnan(self.high):  # limits that nothing is within
+            self.low, self.high = math.inf, -math.inf
         self.scale, self.grain = Fraction(number(question["scale"][f])), question["grain"][f]
         demand(self.scale > 0 and self.grain in range(5), "a column has no scale, or an unknown kind of numbers")
         lists = question["lists"]
@@ -225,30 +245,31 @@ class ColumnCells:
         self.listed = sorted(self.steps)  # or, of a column of steps: beginning, step, divisor, whether in float32
         is_sound = len(self.steps) == 4 and all(map(math.isfinite, self.steps)) and min(self.steps[1:3]) > 0
         demand(self.grain != STEPPED or is_sound, "a column of steps has no steps")
-        self.is_strict, self.is_category = bool(lists["is_strict"][f]), forest.labels[f] is not None
-        missing_is_choice = question["question"].get("missing_is_choice")
-        has_choices = self.is_category or bool(missing_is_choice and missing_is_choice[f])
+        self.labels, missing = forest.labels[f], question["question"].get("missing_is_choice")
+        self.is_category, self.is_float32 = self.labels is not None, forest.is_float32
+        has_choices = self.is_category or bool(missing and missing[f])
         choices = self.choices(question["choices"], f) if has_choices else []
-        self.is_frozen = math.isnan(self.row) and not has_choices  # a missing value that stays
-        self.has_missing = has_choices and not self.is_category
-        self.is_float32, nodes = forest.is_float32, [i for i, g in enumerate(forest.feature) if g == f]
+        self.is_still = self.is_category or math.isnan(self.row)  # a distance that couples columns does not see it
+        nodes = [i for i, g in enumerate(forest.feature) if g == f]
+        demand(all((forest.set_of_node[i] >= 0) == self.is_category for i in nodes), "a category is split as a number")
+        self.begin: list[float] = []
         if self.is_category:
-            demand(all(forest.set_of_node[i] >= 0 for i in nodes), "a category is compared with a number")
-            demand(len(choices) >= len(forest.labels[f]) + 2, "a category of the model has no cell")
-            self.code = list(range(len(choices)))
+            demand(len(choices) >= len(self.labels) + 2, "a category of the model has no cell")
+            self.ends: list[Ends | None] = [None] * len(choices)
+            self.code, self.allowed = list(range(len(choices))), mask_of(i for i, own in enumerate(choices) if own)
             self.own = len(choices) - 1 if math.isnan(self.row) else int(self.row)
             demand(0 <= self.own < len(choices), "the row's category is not there")
-            self.ends: list[tuple[float, float] | None] = [None] * len(choices)
-            self.delta = [Fraction(i != self.own) if is_in else None for i, is_in in enumerate(choices)]
         else:
-            demand(all(forest.set_of_node[i] < 0 for i in nodes), "a number is compared with a set")
-            self.cuts = sorted(self.seen_floor(t) for t in {forest.threshold[i] for i in nodes} | cuts)
-            self.cuts = [t for i, t in enumerate(self.cuts) if i == 0 or t != self.cuts[i - 1]]
-            self.set_cells(starts, bool(choices and choices[-1]))
-        self.n_cells = len(self.code)
-        self.left = {node: self.left_of(forest, node) for node in nodes}
-        self.allowed = mask_of(i for i, delta in enumerate(self.delta) if delta is not None)
+            may_stay = self.low <= self.row <= self.high and not (lists["is_strict"][f] and self.row not in self.listed)
+            self.set_cells(
+                cuts | {forest.threshold[i] for i in nodes},
+                starts,
+                may_stay,
+                has_choices,
+                bool(choices and choices[-1]),
+            )
         self.stay = self.allowed & (1 << self.own)  # the row's own value, where it is allowed
+        self.left = {node: self.left_of(forest, node) for node in nodes}
 
     def choices(self, record: Json, f: int) -> list[bool]:
         """Which categories may be chosen, as the question says it; the last one stands for a missing value."""
@@ -256,55 +277,54 @@ class ColumnCells:
         at = record["column"].index(f)
         return [number(d) < math.inf for d in record["delta"][record["start"][at] : record["start"][at + 1]]]
 
-    def seen_floor(self, value: float) -> float:
-        """A threshold as the model compares it."""
-        return floor_float32(value) if self.is_float32 else value
-
-    def first_above(self, cut: float) -> float:
+    def first_above(self, threshold: float) -> float:
         """The first float64 that is above a threshold as the model sees it: rounded to float32, if it does so."""
-        if not self.is_float32 or not math.isfinite(cut):
-            return math.nextafter(cut, math.inf)
-        above = next_float32(cut, up=True)
+        cut = floor_float32(threshold) if self.is_float32 else threshold
+        above = next_float32(cut, up=True) if self.is_float32 and math.isfinite(cut) else math.inf
         if math.isinf(above):
             return math.nextafter(cut, math.inf)
         middle = cut + (above - cut) / 2
         return middle if as_float32(middle) > cut else math.nextafter(middle, math.inf)
 
-    def set_cells(self, starts: set[float], may_be_missing: bool) -> None:
-        """The cells of numbers, from one start to the next, and how far the nearest allowed value of each is."""
-        x = self.row
-        firsts = [self.first_above(cut) for cut in self.cuts]
+    def set_cells(
+        self, cuts: set[float], starts: set[float], may_stay: bool, has_missing: bool, may_miss: bool
+    ) -> None:
+        """The cells of numbers, from one start to the next; a missing value that is there, or may be, is the last."""
+        x, firsts = self.row, sorted({self.first_above(cut) for cut in cuts})
         starts = starts | set(firsts) | ({x, math.nextafter(x, math.inf)} if math.isfinite(x) else set())
         self.begin = [-math.inf, *sorted(s for s in starts if math.isfinite(s))]
-        end = [math.nextafter(s, -math.inf) for s in self.begin[1:]] + [math.inf]
+        last = [math.nextafter(s, -math.inf) for s in self.begin[1:]] + [math.inf]
         self.code = [bisect_right(firsts, low) for low in self.begin]
-        self.ends = [self.inside(low, high) for low, high in zip(self.begin, end, strict=True)]
-        self.delta = [self.distance(ends) for ends in self.ends]
-        if self.is_frozen or self.has_missing:
-            self.own = len(self.code)
-            self.code.append(len(self.cuts) + 1)
-            self.ends.append(None)
-            self.delta.append(Fraction(not math.isnan(x)) if may_be_missing or self.is_frozen else None)
+        self.ends = [self.inside(low, high) for low, high in zip(self.begin, last, strict=True)]
+        is_frozen = math.isnan(x) and not has_missing  # a missing value that stays
         if not math.isnan(x):
             self.own = bisect_right(self.begin, x) - 1
-            may_stay = self.low <= x <= self.high and (not self.is_strict or x in self.listed)
-            self.ends[self.own], self.delta[self.own] = ((x, x), Fraction(0)) if may_stay else (None, None)
-        elif self.is_frozen:
-            self.delta[:-1] = [None] * len(self.begin)
+            self.ends[self.own] = (x, x) if may_stay else None
+        self.allowed = 0 if is_frozen else mask_of(i for i, ends in enumerate(self.ends) if ends)
+        if has_missing or is_frozen:
+            self.allowed |= (may_miss or is_frozen) << len(self.code)
+            self.own = len(self.code) if math.isnan(x) else self.own
+            self.code.append(len(firsts) + 1)
+            self.ends.append(None)
 
-    def inside(self, low: float, high: float) -> tuple[float, float] | None:
+    def restrict(self, reach: Ends) -> None:
+        """Leaves out numbers beyond a reach around the row."""
+        for cell, ends in enumerate(self.ends):
+            if ends is not None and cell != self.own:
+                self.ends[cell] = self.cut(cell, reach)
+                self.allowed &= ~((self.ends[cell] is None) << cell)
+
+    def cut(self, cell: int, clip: Ends) -> Ends | None:
+        """The first and the last value of a cell between two numbers; None if it has none."""
+        ends = self.ends[cell]
+        if ends is None or cell == self.own:
+            return ends if ends is not None and clip[0] <= self.row <= clip[1] else None
+        return self.inside(max(ends[0], clip[0]), min(ends[1], clip[1]))
+
+    def inside(self, low: float, high: float) -> Ends | None:
         """The first and the last allowed number from low to high; None if there is none."""
-        if math.isnan(self.low) or math.isnan(self.high):  # limits that nothing is within
-            return None
         first, last = self.up(max(low, self.low)), self.down(min(high, self.high))
         return (first, last) if first <= last and first < math.inf and last > -math.inf else None
-
-    def distance(self, ends: tuple[float, float] | None) -> Fraction | None:
-        """How far the nearest of some numbers on one side of the row is; one that becomes known counts as 1."""
-        if ends is None or math.isnan(self.row):
-            return None if ends is None else Fraction(1)
-        nearest = ends[0] if ends[0] > self.row else ends[1]
-        return abs(Fraction(nearest) - Fraction(self.row)) / self.scale
 
     def up(self, value: float) -> float:
         """The first number that the column can hold, from the value on."""
@@ -342,63 +362,41 @@ class ColumnCells:
             k += 1
         return k
 
-    def cell_of(self, value: float) -> int:
-        """The cell of a value."""
+    def place(self, value: float) -> int:
+        """The cell of a value, whether it may be there or not."""
         if math.isnan(value):
-            demand(self.is_category or self.is_frozen or self.has_missing, "a value is missing that cannot be")
             return len(self.code) - 1
-        if not self.is_category:
-            return bisect_right(self.begin, value) - 1
-        demand(value == int(value) and 0 <= value < len(self.code) - 1, "there is no such category")
-        return int(value)
+        return int(value) if self.is_category else bisect_right(self.begin, value) - 1
+
+    def cell_of(self, value: float) -> int:
+        """The cell of a value that the column may have."""
+        cell = self.place(value)
+        if math.isnan(value):
+            demand(self.ends[cell] is None, "a value is missing that cannot be")
+        elif self.is_category:
+            demand(value == int(value) and 0 <= value < len(self.code) - 1, "there is no such category")
+        else:
+            demand(cell == self.own or self.inside(value, value) == (value, value), "a column cannot hold its value")
+        demand(bool(self.allowed >> cell & 1), "a value is not allowed")
+        return cell
 
     def left_of(self, forest: Trees, node: int) -> int:
         """The cells that a node sends left."""
-        if self.is_category:
-            known = len(forest.labels[forest.feature[node]])  # a word that the question adds goes where the unseen go
+        if self.is_category:  # a word that the question adds goes where the unseen go
             named = forest.sets[forest.set_of_node[node]]
-            mask = mask_of(c for c in self.code[:-1] if min(c, known) in named)
+            mask = mask_of(c for c in self.code[:-1] if min(c, len(self.labels)) in named)
         else:
-            split = self.cuts.index(self.seen_floor(forest.threshold[node]))
-            mask = mask_of(i for i in range(len(self.begin)) if self.code[i] <= split)
-        is_last_left = forest.default_left[node] and (self.is_category or len(self.code) > len(self.begin))
-        return mask | (1 << (len(self.code) - 1)) if is_last_left else mask
+            mask = (1 << bisect_left(self.begin, self.first_above(forest.threshold[node]))) - 1
+        has_last = len(self.code) > len(self.begin)
+        return mask | (forest.default_left[node] and has_last) << (len(self.code) - 1)
 
     def meets(self, condition: Json) -> int:
         """The cells that meet a condition, numbers from low to high or some categories; a missing value meets none."""
         if condition["categories"] is not None:
             return mask_of(i for i, is_in in enumerate(condition["categories"]) if is_in)
         low, after = number(condition["low"]), math.nextafter(number(condition["high"]), math.inf)
-        ends = zip(self.begin, [*self.begin[1:], math.inf], strict=True)
+        ends = pairwise([*self.begin, math.inf])
         return mask_of(i for i, (first, end) in enumerate(ends) if low <= first and end <= after)
-
-    def cheapest(self, ends: tuple[float, float], l1: Fraction, l2: Fraction, slope: Fraction) -> Fraction | float:
-        """The least of l1 delta + l2 delta^2 + slope v over numbers on one side of the row, from end to end."""
-        row, side = Fraction(self.row), 1 if ends[0] > self.row else -1
-        bend, tilt = l2 / self.scale**2, side * l1 / self.scale + slope  # bend (v - row)^2 + tilt (v - row) + slope row
-        low, high = (Fraction(end) - row if math.isfinite(end) else end for end in ends)
-        if bend:
-            at = max(low, min(high, -tilt / (2 * bend)))
-        else:
-            at = low if tilt > 0 else high if tilt < 0 else max(low, min(high, Fraction(0)))
-        if not isinstance(at, Fraction):  # without a bend and without an end it falls for ever
-            return -math.inf
-        return bend * at**2 + tilt * at + slope * row
-
-    def price(self, weights: Sequence[Fraction], bits: int) -> None:
-        """Costs from here on, as whole numbers, rounded down: l1 delta + l0; l2 delta^2; linf delta."""
-        l1, l2, linf, l0 = weights
-        self.part: list[Part] = []
-        for delta in self.delta:
-            d = delta or Fraction(0)
-            added = scaled(l1 * d + l0, bits) if d else 0
-            self.part.append((added, scaled(l2 * d * d, 2 * bits), scaled(linf * d, bits)))
-        self.order = sorted(members(self.allowed), key=lambda cell: self.part[cell])
-        self.nearest = list(accumulate((1 << cell for cell in self.order), or_, initial=0))
-
-    def least(self, cells: int) -> Part:
-        """What the nearest of some cells costs."""
-        return min(self.part[cell] for cell in members(cells))
 
 
 class Relation:
@@ -407,25 +405,26 @@ class Relation:
     def __init__(self, record: Json) -> None:
         self.kind = record["kind"]
         demand(self.kind in ("AtMost", "Together", "Implies", "Linear"), f"{self.kind!r} is not a rule")
-        if self.kind == "Implies":
-            self.cause, self.effect = record["cause"], record["effect"]
-            self.columns = [int(self.cause["column"]), int(self.effect["column"])]
-            return
-        self.columns = [int(column) for column in record["columns"]]
+        self.conditions = [record["cause"], record["effect"]] if self.kind == "Implies" else []
+        self.columns = [int(one["column"]) for one in self.conditions] or [int(f) for f in record["columns"]]
         self.n = int(record["n"]) if self.kind == "AtMost" else 0
-        if self.kind == "Linear":
-            self.coefficient = [Fraction(number(c)) for c in record["coefficient"]]
-            self.bound = Fraction(number(record["bound"]))
-            demand(len(self.coefficient) == len(self.columns), "a sum has not a coefficient for every column")
+        is_sum = self.kind == "Linear"
+        self.coefficient = [Fraction(number(c)) for c in record["coefficient"]] if is_sum else []
+        self.bound = Fraction(number(record["bound"])) if is_sum else ZERO
+        demand(not is_sum or len(self.coefficient) == len(self.columns), "a sum has not a coefficient for every column")
+        self.rounding = Fraction(len(self.columns) + 4, 2**52)  # of a sum, as a share of its terms' sizes
 
     def narrowed(self, cells: Sequence[int], columns: Sequence[ColumnCells]) -> dict[int, int] | None:
         """What the rule leaves of columns that it leaves no choice; None if it cannot hold."""
         if self.kind == "Implies":
-            f, g = self.columns
-            is_due = not cells[f] & ~columns[f].meets(self.cause)
-            return None if is_due and not cells[g] & columns[g].meets(self.effect) else {}
-        if self.kind == "Linear":
-            return None if self.least_sum(cells, columns) > self.bound else {}
+            (f, g), (cause, effect) = self.columns, self.conditions
+            is_due = not cells[f] & ~columns[f].meets(cause)
+            return None if is_due and not cells[g] & columns[g].meets(effect) else {}
+        if self.kind == "Linear":  # of a missing value it asks nothing
+            ends = [
+                [end for cell in members(cells[f]) for end in columns[f].ends[cell] or [math.nan]] for f in self.columns
+            ]
+            return {} if not all(math.isfinite(end) for own in ends for end in own) or self.can_hold(ends) else None
         changing = [f for f in self.columns if not cells[f] & columns[f].stay]
         staying = [f for f in self.columns if cells[f] == columns[f].stay]
         if len(changing) > self.n if self.kind == "AtMost" else bool(changing and staying):
@@ -433,29 +432,11 @@ class Relation:
         is_full = len(changing) == self.n if self.kind == "AtMost" else bool(staying)
         return {f: columns[f].stay for f in self.columns if f not in changing and f not in staying} if is_full else {}
 
-    def least_sum(self, cells: Sequence[int], columns: Sequence[ColumnCells]) -> Fraction | float:
-        """The least that a sum can be, less what the rounding of its terms may hide."""
-        total = size = Fraction(0)
-        for f, coefficient in zip(self.columns, self.coefficient, strict=True):
-            found = [columns[f].ends[cell] for cell in members(cells[f])]
-            ends = [end for pair in found for end in (pair or (math.nan,))]
-            if not all(map(math.isfinite, ends)):  # of a missing value the rule asks nothing
-                return -math.inf
-            terms = [coefficient * Fraction(end) for end in ends]
-            total, size = total + min(terms), size + max(map(abs, terms))
-        return total - (size + abs(self.bound)) * (len(self.columns) + 4) / 2**52
-
-    def holds(self, point: Sequence[float], columns: Sequence[ColumnCells]) -> bool:
-        """Whether a point obeys: of a sum, up to what the rounding of its terms may hide."""
-        cells = {f: 1 << columns[f].cell_of(point[f]) for f in self.columns}
-        if self.kind == "Linear":
-            if any(math.isnan(point[f]) for f in self.columns):
-                return True
-            terms = [c * Fraction(point[f]) for f, c in zip(self.columns, self.coefficient, strict=True)]
-            slack = (max(map(abs, terms)) + abs(self.bound)) * (len(terms) + 4) / 2**52
-            return sum(terms) <= self.bound + slack
-        every = [cells.get(f, 0) for f in range(len(columns))]
-        return self.narrowed(every, columns) is not None
+    def can_hold(self, values: Sequence[Sequence[float]]) -> bool:
+        """Whether a sum can be within its bound, each term at one of its values, less what rounding may hide."""
+        terms = [[c * Fraction(v) for v in own] for c, own in zip(self.coefficient, values, strict=True)]
+        size = sum(max(map(abs, own)) for own in terms) + abs(self.bound)
+        return sum(map(min, terms)) <= self.bound + size * self.rounding
 
 
 # --------------------------------------------------------------------------------------------------------- question
@@ -483,19 +464,20 @@ class ScoreTest:
         return over > 0 or (over == 0 and not self.is_strict)
 
 
-class Goal:
+class Goal(NamedTuple):
     """One way to be an answer: the tests that all such answers pass, and the share that a softmax has to give."""
 
-    def __init__(self, tests: list[ScoreTest], own: int = -1, share: Fraction | None = None) -> None:
-        self.tests, self.own, self.share = tests, own, share
+    tests: list[ScoreTest]
+    own: int = -1
+    share: Fraction = ZERO
 
     def is_met(self, scores: Sequence[float]) -> bool:
         """Whether the model gives this answer at these scores; a softmax is computed to forty digits."""
-        if not all(test.is_met(scores) for test in self.tests) or self.share is None:
-            return all(test.is_met(scores) for test in self.tests)
+        if not all(test.is_met(scores) for test in self.tests):
+            return False
         with localcontext() as context:
             context.prec = 60
-            total = sum((Decimal(s) - Decimal(scores[self.own])).exp() for s in scores)
+            total = sum((Decimal(s) - Decimal(scores[self.own])).exp() for s in scores) if self.share else Decimal(0)
         return Fraction(total) * self.share <= 1 + Fraction(1, 10**40)
 
 
@@ -505,42 +487,39 @@ class Case:
     def __init__(self, record: Json, model: Json) -> None:
         asked, names = record["question"], ("decision", "cut", "cut_high", "favoured", "link", "divisor")
         self.forest = forest = Trees(model | {name: asked[name] for name in names if name in asked})
+        if model.get("maps") or model.get("rounding") or forest.decision == "likely":
+            raise VerdictError(UNPROVEN, "this program does not judge a model whose scores a wrapper goes on with")
         demand(isinstance(record["rules"], list), "the certificate's rules are not a list")
         self.rules, n = [Relation(rule) for rule in record["rules"]], forest.n_columns
-        for name in ("row", "low", "high", "scale", "grain"):
+        self.sums = [rule for rule in self.rules if rule.kind == "Linear"]
+        for name in ("row", "low", "high", "scale", "grain", "offset"):
             demand(len(record[name]) == n, f"the certificate's {name} has not one entry a column")
         demand(all(0 <= f < n for rule in self.rules for f in rule.columns), "a rule names a column that is not there")
         starts: list[set[float]] = [set() for _ in range(n)]
         cuts: list[set[float]] = [set() for _ in range(n)]
-        for rule in self.rules:
-            for f, one in zip(rule.columns, (rule.cause, rule.effect) if rule.kind == "Implies" else (), strict=False):
-                low, high = number(one["low"]), number(one["high"])
-                if one["categories"] is None:
-                    starts[f] |= {low, math.nextafter(high, math.inf)}
-                    cuts[f] |= {math.nextafter(low, -math.inf)} if math.isfinite(low) else set()
-                    cuts[f] |= {high} if math.isfinite(high) else set()
-        for goal in (record.get("proof") or {}).get("goals", ()):
-            for f, value in goal["values"]:
-                demand(0 <= f < n, "the proof splits a column that is not there")
-                starts[f] |= {number(value), math.nextafter(number(value), math.inf)}
+        for one in (one for rule in self.rules for one in rule.conditions if one["categories"] is None):
+            low, high = number(one["low"]), number(one["high"])
+            starts[one["column"]] |= {low, math.nextafter(high, math.inf)}
+            cuts[one["column"]] |= {c for c in (math.nextafter(low, -math.inf), high) if math.isfinite(c)}
+        proof = record.get("proof") or {}
+        for f, value in (pair for goal in proof.get("goals", ()) for pair in goal["values"]):
+            demand(-1 <= f < n, "the proof splits a column that is not there")
+            starts[f] |= {number(value), math.nextafter(number(value), math.inf)} if f >= 0 else set()
+        distance, self.below = record["distance_function"], number(proof.get("below", "inf"))
+        demand(self.below >= 0 and distance["kind"] in COSTS, "the proof is about less than nothing, or no distance")
+        self.cost = cost = COSTS[distance["kind"]](record, self.below)
         self.columns = [ColumnCells(forest, record, f, starts[f], cuts[f]) for f in range(n)]
-        distance = record["distance_function"]
-        if distance["kind"] != "norms":
-            raise VerdictError(UNPROVEN, f"this program does not judge proofs under the distance {distance['kind']}")
-        self.weights = [[Fraction(number(w)) for w in part] for part in distance["weights"]]
-        demand([len(part) for part in self.weights] == [n] * 4, "the distance has not four weights a column")
-        demand(all(w >= 0 for part in self.weights for w in part), "the distance has a weight below 0")
+        cost.meet(self.columns)
         self.leave, self.reach, self.target = int(record["leave"]), int(record["reach"]), asked.get("target")
-        if model.get("maps") or model.get("rounding") or forest.decision == "likely":
-            raise VerdictError(UNPROVEN, "this program does not judge a model whose scores a wrapper goes on with")
+        self.goals = self.make_goals()
 
-    def goals(self, side: int = -1) -> list[Goal]:
-        """The ways to be an answer. Side -1 leaves out nothing that may be one, +1 lets in only what surely is."""
+    def make_goals(self) -> list[Goal]:
+        """The ways to be an answer; none is left out that may be one by the last digits of the library's links."""
         forest, n = self.forest, self.forest.n_outputs
         if self.target is not None:
             kind = self.target["kind"]
             demand(kind in ("Probability", "Interval", "Score"), f"{kind!r} is not a target")
-            return [self.likely(side) if kind == "Probability" else self.between(side)]
+            return [self.likely() if kind == "Probability" else self.between()]
         if forest.decision == "argmax":
             demand(0 <= self.leave < n and -1 <= self.reach < n, "there is no such class")
             wanted = [self.reach] if self.reach >= 0 else [k for k in range(n) if k != self.leave]
@@ -553,7 +532,7 @@ class Case:
         return [Goal([ScoreTest(forest, ((0, sign),), sign * forest.cut, is_above == bool(to))])]
 
     def score_of(self, shown: Fraction | float, side: int, size: Fraction | float) -> Fraction | float:
-        """The score at which the library shows a number, or on one side of it by what the link's rounding is worth.
+        """The score at which the library shows a number, moved to a side by what the link's rounding is worth.
 
         The library's exponential may be off by LINK_ULPS units in the last place of a number of this size.
         """
@@ -569,45 +548,445 @@ class Case:
         score = log_below(moved / (1 - moved) if link == "sigmoid" else moved)
         return score if side < 0 else score + Fraction(1, 10**49)
 
-    def between(self, side: int) -> Goal:
+    def between(self) -> Goal:
         """An interval of the predicted number, or of the score itself."""
         low, high = number(self.target["low"]), number(self.target["high"])
         demand(self.forest.n_outputs == 1 and low <= high, "an interval needs one score, and ends in order")
         ends: list[Fraction | float] = [low, high]
         if self.target["kind"] == "Interval" and self.forest.link != "identity":
-            ends = [self.score_of(end, way, abs(end) or 5e-324) for end, way in ((low, side), (high, -side))]
+            ends = [self.score_of(end, side, abs(end) or 5e-324) for end, side in ((low, -1), (high, 1))]
         return Goal([ScoreTest(self.forest, ((0, sign),), sign * end) for sign, end in zip((1, -1), ends, strict=True)])
 
-    def likely(self, side: int) -> Goal:
+    def likely(self) -> Goal:
         """A class with a probability of at least p, as the library shows it."""
         forest, label, asked = self.forest, int(self.target["class"]), number(self.target["at_least"])
         demand(0 <= label < forest.n_classes and 0 < asked < 1, "there is no such class, or no such probability")
-        p = Fraction(min(asked, as_float32(asked)) if forest.has_float32_sum and side < 0 else asked)
+        p = Fraction(min(asked, as_float32(asked)) if forest.has_float32_sum else asked)
         if forest.decision != "argmax":  # one score, whose sigmoid is the probability of the second class
-            at = self.score_of(p if label else 1 - p, side if label else -side, p if label else max(p, Fraction(1, 2)))
+            at = self.score_of(p if label else 1 - p, -1 if label else 1, p if label else max(p, Fraction(1, 2)))
             return Goal([ScoreTest(forest, ((0, 1 if label else -1),), at if label else -at)])
         if forest.link == "sigmoid":
-            return Goal([ScoreTest(forest, ((label, 1),), self.score_of(p, side, p))])
+            return Goal([ScoreTest(forest, ((label, 1),), self.score_of(p, -1, p))])
         if forest.link == "identity" and not forest.has_votes:  # shares of a whole: the score is the probability
             return Goal([ScoreTest(forest, ((label, 1),), p)])
         if forest.link == "identity":
             forest.divisor, forest.link = forest.divisor * (forest.n_classes - 1), "softmax"
         demand(forest.link == "softmax", "such a model has no probabilities")
-        p *= 1 + side * Fraction(2 * forest.n_outputs + 4, 2**23 if forest.has_float32_sum else 2**52)
-        odds = log_below(p / (1 - p)) if p < 1 else math.inf  # s_own - s_k >= log odds, for every other k
+        p *= 1 - Fraction(2 * forest.n_outputs + 4, 2**23 if forest.has_float32_sum else 2**52)
+        odds = log_below(p / (1 - p))  # s_own - s_k >= log odds, for every other k
         others = [k for k in range(forest.n_outputs) if k != label]
         return Goal([ScoreTest(forest, ((label, 1), (k, -1)), odds) for k in others], label, p)
 
-    def leaves_of(self, point: Sequence[float]) -> list[int]:
-        """The leaf of every tree that a point comes to."""
-        forest, found = self.forest, []
-        cells = [column.cell_of(value) for column, value in zip(self.columns, point, strict=True)]
+    def is_answer(self, values: Sequence[float]) -> bool:
+        """Whether the model, computed as the library computes it, gives what is asked for."""
+        forest, leaves = self.forest, []
         for node in forest.start[:-1]:
             while (f := forest.feature[node]) >= 0:
-                is_left = self.columns[f].left[node] >> cells[f] & 1
+                is_left = self.columns[f].left[node] >> self.columns[f].place(values[f]) & 1
                 node = node + 1 if is_left else forest.right[node]
-            found.append(forest.leaf_of_node[node])
+            leaves.append(forest.leaf_of_node[node])
+        return any(goal.is_met(forest.scores(leaves)) for goal in self.goals)
+
+
+# ------------------------------------------------------------------------------------------------------------- cost
+
+
+class Step(NamedTuple):
+    """What a column adds to an inequality: fee if it changes + edge |w| + bend w^2 + tilt w - kink |row + w|."""
+
+    fee: Fraction = ZERO
+    edge: Fraction = ZERO
+    bend: Fraction = ZERO
+    tilt: Fraction = ZERO
+    kink: Fraction = ZERO
+
+    def plus(self, other: Step) -> Step:
+        """Both."""
+        return Step(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def least(self, column: ColumnCells, ends: Ends) -> Fraction | float:
+        """The least of it over numbers on one side of the row, from end to end, w counted from the row."""
+        row, side = Fraction(column.row), (ends[0] > column.row) - (ends[1] < column.row)
+        low, high = (Fraction(end) - row if math.isfinite(end) else end for end in ends)
+        found: list[Fraction | float] = []
+        for kink in {self.kink, -self.kink}:  # -|v| is the smaller of v and -v
+            tilt = self.tilt + side * self.edge + kink
+            at: Fraction | float = max(low, min(high, ZERO))
+            if self.bend:
+                at = max(low, min(high, -tilt / (2 * self.bend)))
+            elif tilt:
+                at = low if tilt > 0 else high
+            if not isinstance(at, Fraction):  # without a bend and without an end it falls for ever
+                return -math.inf
+            found.append(self.bend * at**2 + tilt * at + kink * row + (self.fee if side else 0))
+        return min(found)
+
+
+class Inequality(NamedTuple):
+    """Of every answer cheaper than the claim, in a box: the columns' steps add up to no more than the limit."""
+
+    steps: Sequence[Step]
+    limit: Fraction
+    more: Sequence[Step] = ()  # what any one column may add besides,
+    off: Sequence[Fraction] = ()  # together with this
+
+    def narrowed(
+        self, cells: Sequence[int], columns: Sequence[ColumnCells], clip: Sequence[Ends]
+    ) -> dict[int, int] | None:
+        """What it leaves of columns; None if it leaves nothing of one. Steps are whole numbers here, rounded down."""
+        bits = DIGITS - math.frexp(outward(abs(self.limit), up=True))[1]
+        own: list[dict[int, tuple[int, int]]] = []  # by column and cell: its least, and with what it may add besides
+        for f, (column, step) in enumerate(zip(columns, self.steps, strict=True)):
+            own.append({})
+            for cell in members(cells[f]):
+                ends = column.ends[cell]
+                if ends is None or math.isnan(column.row):  # another category, a value that is missing or becomes known
+                    moved = step.fee + step.edge * column.scale + step.bend * column.scale**2
+                    own[f][cell] = (scaled(moved if cell != column.own else ZERO, bits),) * 2
+                    continue
+                ends = column.cut(cell, clip[f]) if clip else ends
+                if ends is None:
+                    continue
+                least = step.least(column, ends)
+                if not isinstance(least, Fraction):
+                    return {}
+                both = step.plus(self.more[f]).least(column, ends) + self.off[f] if self.more else least
+                own[f][cell] = scaled(least, bits), scaled(both, bits)
+        if not all(own):
+            return None
+        each, limit = [min(least for least, _ in one.values()) for one in own], -scaled(-self.limit, bits)
+        rest = sum(each) - limit
+        left = [mask_of(c for c, (_, more) in one.items() if rest - each[f] + more <= 0) for f, one in enumerate(own)]
+        return {f: one for f, one in enumerate(left) if one != cells[f]} if rest <= 0 else None
+
+
+def priced(case: Case, prices: Sequence[Fraction]) -> tuple[list[Step], Fraction]:
+    """What prices p >= 0 on the Linear rules add to an inequality: to steps, and to the limit.
+
+    Who obeys a rule has sum of c v <= bound, up to e (sum of |c v| + |bound|) for the rounding of its terms. So the sum
+    of p c v - p e |c v| is at most p (bound + e |bound|). With v = row + w, the row's part goes to the limit.
+    """
+    demand(len(prices) in (0, len(case.sums)) and all(p >= 0 for p in prices), "a price is missing, or below 0")
+    steps, limit = [Step() for _ in case.columns], ZERO
+    for price, rule in zip(prices, case.sums, strict=False):
+        if not price or any(
+            case.columns[f].ends[cell] is None for f in rule.columns for cell in members(case.columns[f].allowed)
+        ):
+            continue  # of a missing value a rule asks nothing
+        limit += price * (rule.bound + rule.rounding * abs(rule.bound))
+        for f, c in zip(rule.columns, rule.coefficient, strict=True):
+            own = steps[f]
+            steps[f] = own._replace(tilt=own.tilt + price * c, kink=own.kink + price * abs(c) * rule.rounding)
+            limit -= price * c * Fraction(case.columns[f].row)
+    return steps, limit
+
+
+class Cost:
+    """A distance. What it has in common with others; `below` is the claim, infinity if there is to be no answer."""
+
+    noise = ZERO
+
+    def __init__(self, record: Json, below: float) -> None:
+        self.n, self.below = len(record["row"]), Fraction(below) if below < math.inf else None
+        self.scale = [Fraction(number(s)) for s in record["scale"]]
+        self.load(record, record["distance_function"])
+
+    def load(self, record: Json, distance: Json) -> None:
+        """What is written of it."""
+
+    def reach(self, f: int) -> Ends:
+        """The numbers of a column outside of which no point is below the claim."""
+        return -math.inf, math.inf
+
+    def meet(self, columns: Sequence[ColumnCells]) -> None:
+        """The columns, once they are made; what is not still is a number, for all else cannot be measured."""
+        self.columns = columns
+        seen = [column for column in columns if not column.is_still]
+        demand(all(c.ends[cell] for c in seen for cell in members(c.allowed)), "a value cannot be measured")
+
+    def steps(self, point: Sequence[Fraction]) -> tuple[list[Step], Fraction] | None:
+        """Of every point cheaper than the claim: these steps add up to no more than this; None if nothing is known."""
+        return None
+
+    def inequalities(self, case: Case, weights: tuple[list[Fraction], list[Fraction]] | None) -> list[Inequality]:
+        """What the weights of a proof say of points below the claim, and of all that obey the rules."""
+        if weights is None:
+            return []
+        point, prices = weights
+        demand(len(point) in (0, self.n), "a point has not a number for every column")
+        steps, limit = priced(case, prices)
+        own = self.steps(point)
+        found = [Inequality(steps, limit)] if any(prices) else []
+        if own is not None:
+            found.append(
+                Inequality([a.plus(b) for a, b in zip(steps, own[0], strict=True)], limit + own[1], *self.curves(point))
+            )
         return found
+
+    def curves(self, point: Sequence[Fraction]) -> tuple[Sequence[Step], Sequence[Fraction]]:
+        """What one column may add to `steps` besides, and a number for each."""
+        return (), ()
+
+    def is_right(self, values: Sequence[float], claimed: float) -> bool:
+        """Whether a point is as far as is said, to nine digits."""
+        raise NotImplementedError
+
+    def slice(self, box: Box) -> tuple[list[Inequality], list[Ends]] | None:
+        """What is known of the box without weights, and between which numbers its columns are; None: it is empty."""
+        return [], []
+
+
+class PerColumn(Cost):
+    """Sums over columns of l1 |w|, of a fee l0, the root of a sum of l2 w^2, and the largest of linf |w|, added up."""
+
+    def load(self, record: Json, distance: Json) -> None:  # noqa: D102
+        self.weights = [[Fraction(number(w)) for w in part] for part in distance["weights"]]
+        demand([len(part) for part in self.weights] == [self.n] * 4, "the distance has not four weights a column")
+        demand(all(w >= 0 for part in self.weights for w in part), "the distance has a weight below 0")
+
+    def meet(self, columns: Sequence[ColumnCells]) -> None:
+        """Costs of cells as whole numbers, rounded down, and the cells of every column from near to far."""
+        self.columns = columns
+        bits = 0 if self.below is None else DIGITS - math.frexp(self.below)[1]
+        self.claim = None if self.below is None else -scaled(-self.below, bits)  # rounded up
+        self.part: list[list[tuple[int, int, int]]] = []
+        self.order = []
+        for f, column in enumerate(columns):
+            parts = []
+            for cell, ends in enumerate(column.ends):
+                at = None if ends is None else ends[0] if not column.row > ends[1] else ends[1]
+                a, s, m = self.parts(f, column, cell, at)
+                parts.append((scaled(a, bits), scaled(s, 2 * bits), scaled(m, bits)))
+            self.part.append(parts)
+            self.order.append(sorted(members(column.allowed), key=parts.__getitem__))
+        self.nearest = [list(accumulate((1 << cell for cell in own), or_, initial=0)) for own in self.order]
+
+    def parts(self, f: int, column: ColumnCells, cell: int, value: float | None) -> tuple[Fraction, Fraction, Fraction]:
+        """What a value adds to the sum, to the sum of squares and to the maximum; no number counts as 1 if it moved."""
+        l1, l2, linf, l0 = (part[f] for part in self.weights)
+        if value is None or math.isnan(column.row):
+            delta = Fraction(cell != column.own)
+        else:
+            delta = abs(Fraction(value) - Fraction(column.row)) / column.scale
+        return l1 * delta + (l0 if delta else 0), l2 * delta**2, linf * delta
+
+    def is_right(self, values: Sequence[float], claimed: float) -> bool:
+        """Whether a point is as far as is said, to nine digits."""
+        found = [
+            self.parts(f, c, c.cell_of(v), v if c.begin and v == v else None)
+            for f, (c, v) in enumerate(zip(self.columns, values, strict=True))
+        ]
+        rest = sum(a for a, _, _ in found) + max(m for _, _, m in found)
+        square = sum(s for _, s, _ in found)
+        low, high = (Fraction(claimed) * (1 + side * Fraction(1, 10**9)) - rest for side in (-1, 1))
+        return high >= 0 and square <= high**2 and (low <= 0 or square >= low**2)
+
+    def steps(self, point: Sequence[Fraction]) -> tuple[list[Step], Fraction] | None:
+        """Where the cost, or its square, is a sum over columns."""
+        l1, l2, linf, l0 = self.weights
+        if self.below is None or any(linf) or (any(l2) and (any(l1) or any(l0))):
+            return None
+        own = [Step(l0[f], l1[f] / s, l2[f] / s**2) for f, s in enumerate(self.scale)]
+        return own, self.below**2 if any(l2) else self.below
+
+    def is_far(self, total: int, squared: int, largest: int) -> bool:
+        """Whether total + sqrt(squared) + largest is the claim or more."""
+        left = 0 if self.claim is None else self.claim - total - largest
+        return self.claim is not None and (left <= 0 or squared >= left * left)
+
+    def spend(self, cells: list[int]) -> set[int] | None:
+        """Takes out cells in which a column alone brings the cost to the claim; which columns have lost some."""
+        parts = [min(self.part[f][cell] for cell in members(own)) for f, own in enumerate(cells)]
+        total, squared = sum(p[0] for p in parts), sum(p[1] for p in parts)
+        narrowed: set[int] = set()
+        if self.claim is None:
+            return narrowed
+        if self.is_far(total, squared, max(p[2] for p in parts)):
+            return None
+        has_maximum = any(p[2] for own in self.part for p in own)
+        for f, own in enumerate(parts):
+            rest = max((p[2] for g, p in enumerate(parts) if g != f), default=0) if has_maximum else 0
+
+            def is_far(cell: int, f: int = f, own: tuple[int, int, int] = own, rest: int = rest) -> bool:
+                a, s, m = self.part[f][cell]
+                return self.is_far(total - own[0] + a, squared - own[1] + s, max(rest, m))
+
+            if is_far(self.order[f][-1]):
+                kept = self.nearest[f][bisect_left(self.order[f], True, key=is_far)]
+                narrowed |= {f} if cells[f] & ~kept else set()
+                cells[f] &= kept
+        return narrowed
+
+
+class Quadratic(Cost):
+    """Mahalanobis: u' Q u, u = w / scale, or its root. For every c it is at least 2 c' Q u - c' Q c.
+
+    For any one column f it is even (u_f - c_f)^2 / C_ff more, C the inverse of Q, since (u - c)' Q (u - c) is at least
+    that. With c = 0: a point below the claim has u_f^2 <= claim C_ff.
+    """
+
+    def load(self, record: Json, distance: Json) -> None:  # noqa: D102
+        self.matrix = q = [[Fraction(number(v)) for v in row] for row in distance["inverse"]]
+        demand([len(row) for row in q] == [self.n] * self.n, "the distance's matrix is not square")
+        demand(all(q[f][g] == q[g][f] for f in range(self.n) for g in range(f)), "the matrix is not symmetric")
+        is_root = distance["kind"] == "MAHALANOBIS"
+        self.noise, self.is_root = NOISE["MAHALANOBIS"] if is_root else NOISE["MAHALANOBIS"] ** 2, is_root
+        self.limit = None if self.below is None else self.below**2 if is_root else self.below
+        rows = [[*row, *(Fraction(f == g) for g in range(self.n))] for f, row in enumerate(q)]
+        for f in range(self.n):  # Gauss and Jordan; pivots above 0 say that no point costs less than 0
+            demand(rows[f][f] > 0, "the distance's matrix is not positive definite")
+            rows[f] = [v / rows[f][f] for v in rows[f]]
+            for g in range(self.n):
+                if g != f and rows[g][f]:
+                    by = rows[g][f]
+                    rows[g] = [a - by * b if b else a for a, b in zip(rows[g], rows[f], strict=True)]
+        self.variance = [Fraction(outward(rows[f][self.n + f], up=True)) for f in range(self.n)]
+        self.row = [number(x) for x in record["row"]]
+
+    def reach(self, f: int) -> Ends:  # noqa: D102
+        if self.limit is None or math.isnan(self.row[f]):
+            return -math.inf, math.inf
+        away = root(self.limit * self.variance[f], up=True) * self.scale[f]
+        return outward(Fraction(self.row[f]) - away, up=False), outward(Fraction(self.row[f]) + away, up=True)
+
+    def of(self, point: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
+        """Q c, and c' Q c; c is 0 where a column stays."""
+        c = [ZERO if column.is_still else own for column, own in zip(self.columns, point, strict=True)]
+        slope = [sum(q * own for q, own in zip(row, c, strict=True) if own) + ZERO for row in self.matrix]
+        return slope, sum((s * own for s, own in zip(slope, c, strict=True)), ZERO)
+
+    def is_right(self, values: Sequence[float], claimed: float) -> bool:
+        """Whether a point is as far as is said, to nine digits."""
+        u = [
+            ZERO if c.is_still else (Fraction(v) - Fraction(c.row)) / c.scale
+            for c, v in zip(self.columns, values, strict=True)
+        ]
+        square, (low, high) = (
+            self.of(u)[1],
+            (Fraction(claimed) * (1 + side * Fraction(1, 10**9)) + side * self.noise for side in (-1, 1)),
+        )
+        return (square <= high**2 and (low <= 0 or square >= low**2)) if self.is_root else low <= square <= high
+
+    def steps(self, point: Sequence[Fraction]) -> tuple[list[Step], Fraction] | None:
+        """The linearisation at a point."""
+        if self.limit is None or not point:
+            return None
+        slope, square = self.of(point)
+        own = [Step() if c.is_still else Step(tilt=2 * s / c.scale) for c, s in zip(self.columns, slope, strict=True)]
+        return own, self.limit + square
+
+    def curves(self, point: Sequence[Fraction]) -> tuple[Sequence[Step], Sequence[Fraction]]:  # noqa: D102
+        own, off = [], []
+        for column, c, variance in zip(self.columns, point, self.variance, strict=True):
+            c = ZERO if column.is_still else c
+            bend = ZERO if column.is_still else 1 / (variance * column.scale**2)
+            own.append(Step(bend=bend, tilt=-2 * bend * c * column.scale))
+            off.append(c**2 / variance)
+        return own, off
+
+
+class Angle(Cost):
+    """Cosine: 1 - T / sqrt(N |y|^2), with y = (value - offset) / scale, z that of the row, T = <z, y>, N = |z|^2.
+
+    Cheaper than a claim 1 - k, k > 0, is who has T > 0 and |y|^2 < T^2 G / N, G = 1 / k^2. Three things follow.
+    1. T > k sqrt(N) <c, y> / |c| for every c, for <c, y> is at most |c| |y|.
+    2. y_f / T lies between z_f / N - r and z_f / N + r, with r^2 = (G - 1) (1 - w z_f^2 / N) / (w N): what y has at a
+       right angle to z has a square below (G - 1) T^2 / N.
+    3. Where T is from s to t, T^2 <= (s + t) T - s t, so that |y|^2 - (G / N) (s + t) T + (G / N) s t is below 0.
+    """
+
+    noise = NOISE["COSINE"]
+
+    def load(self, record: Json, distance: Json) -> None:  # noqa: D102
+        self.weight, offset = ([Fraction(number(v)) for v in own] for own in (distance["weight"], record["offset"]))
+        demand(len(self.weight) == self.n and min(self.weight) >= 0, "the distance has not a weight for every column")
+        self.offset = offset
+
+    def meet(self, columns: Sequence[ColumnCells]) -> None:  # noqa: D102
+        super().meet(columns)
+        self.z = [ZERO if c.is_still else self.place(f, c.row) for f, c in enumerate(columns)]
+        self.w = [ZERO if c.is_still else w for c, w in zip(columns, self.weight, strict=True)]
+        self.norm = sum((w * z * z for w, z in zip(self.w, self.z, strict=True)), ZERO)
+        self.length = root(self.norm, up=True)  # in which slices are counted
+        self.k = 1 - self.below if self.below is not None else ZERO
+        self.is_open = self.k > 0 and self.norm > 0
+        self.cone = [(ZERO, ZERO)] * self.n
+        if self.is_open:
+            self.g = 1 / self.k**2
+            for f in (f for f in range(self.n) if self.w[f]):
+                across = (1 - self.w[f] * self.z[f] ** 2 / self.norm) / (self.w[f] * self.norm)
+                middle, r = self.z[f] / self.norm, root((self.g - 1) * across, up=True)
+                self.cone[f] = middle - r, middle + r
+
+    def place(self, f: int, value: float) -> Any:
+        """A value in the space of the distance; an infinity stays one."""
+        return (Fraction(value) - self.offset[f]) / self.scale[f] if math.isfinite(value) else value
+
+    def is_right(self, values: Sequence[float], claimed: float) -> bool:
+        """Whether a point is as far as is said, to nine digits; a vector without length is at a right angle to any."""
+        y = [
+            ZERO if c.is_still else self.place(f, v) for f, (c, v) in enumerate(zip(self.columns, values, strict=True))
+        ]
+        square = sum(w * v * v for w, v in zip(self.w, y, strict=True))
+        along = sum(w * z * v for w, z, v in zip(self.w, self.z, y, strict=True))
+        far = Fraction(square != self.norm)
+        if square and self.norm:
+            far = 1 - along / root(self.norm * square, up=True)
+        return abs(far - Fraction(claimed)) <= Fraction(claimed) / 10**9 + self.noise
+
+    def steps(self, point: Sequence[Fraction]) -> tuple[list[Step], Fraction] | None:
+        """The first of the three."""
+        square = sum((w * c * c for w, c in zip(self.w, point, strict=True)), ZERO) if point else ZERO
+        if not self.is_open or not square:
+            return None
+        by = self.k * root(self.norm / square, up=False)  # any smaller one is right, too
+        slope = [w * (by * c - z) for w, c, z in zip(self.w, point, self.z, strict=True)]  # <slope, y> < 0
+        own = [Step(tilt=s / scale) for s, scale in zip(slope, self.scale, strict=True)]
+        return own, -sum((s * z for s, z in zip(slope, self.z, strict=True)), ZERO)
+
+    def slice(self, box: Box) -> tuple[list[Inequality], list[Ends]] | None:
+        """The other two: columns narrow T, T narrows columns, and what is left is a slice."""
+        if not self.is_open:
+            return [], []
+        clip = [(-math.inf, math.inf)] * self.n
+        first: Any = box.lengths[0]
+        last: Any = box.lengths[1]
+        seen = [f for f in range(self.n) if self.w[f]]
+        for _ in range(ROUNDS):
+            least: Any = ZERO
+            most: Any = ZERO
+            for f in seen:
+                kept = [ends for cell in members(box.cells[f]) if (ends := self.columns[f].cut(cell, clip[f]))]
+                if not kept:
+                    return None
+                low, high = self.place(f, min(e[0] for e in kept)), self.place(f, max(e[1] for e in kept))
+                if by := self.w[f] * self.z[f]:
+                    least, most = least + min(by * low, by * high), most + max(by * low, by * high)
+                a, b = self.cone[f]
+                if (low > 0 and b <= 0) or (high < 0 and a >= 0):
+                    return None
+                first = max(first, low / b if low > 0 else ZERO, high / a if high < 0 else ZERO)
+                last = min(last, low / b if low <= 0 and b < 0 else last, high / a if high >= 0 and a > 0 else last)
+            first, last = max(first, least), min(last, most)
+            if first > last or last <= 0:
+                return None
+            if not isinstance(last, Fraction):
+                return [], []
+            for f in seen:
+                a, b = self.cone[f]
+                ends = (min(a * first, a * last), max(b * first, b * last))
+                low, high = (self.offset[f] + self.scale[f] * end for end in ends)
+                clip[f] = outward(low, up=False), outward(high, up=True)
+        by = self.g / self.norm * (first + last)
+        limit = -self.norm * (1 - by) - self.g / self.norm * first * last
+        columns = list(zip(self.w, self.z, self.scale, strict=True))
+        known = [Inequality([Step(bend=w / s**2, tilt=(2 - by) * w * z / s) for w, z, s in columns], limit)]
+        for sign, end in ((1, last), (-1, first)):  # T is from the first to the last
+            known.append(Inequality([Step(tilt=sign * w * z / s) for w, z, s in columns], sign * (end - self.norm)))
+        return known, clip
+
+
+COSTS = {"norms": PerColumn, "MAHALANOBIS": Quadratic, "MAHALANOBIS_SQUARED": Quadratic, "COSINE": Angle}
 
 
 # ------------------------------------------------------------------------------------------------------------ proof
@@ -627,7 +1006,7 @@ class Leaves:
                 for g, cells in path.items():
                     asked[g].setdefault(cells, []).append(forest.leaf_of_node[node])
                 continue
-            known, left = path.get(f, (1 << columns[f].n_cells) - 1), columns[f].left[node]
+            known, left = path.get(f, (1 << len(columns[f].code)) - 1), columns[f].left[node]
             waiting += [(node + 1, path | {f: known & left}), (forest.right[node], path | {f: known & ~left})]
         self.asked = [[(cells, mask_of(leaves)) for cells, leaves in own.items()] for own in asked]
         self.known: dict[tuple[int, int], int] = {}
@@ -675,217 +1054,145 @@ class Best:
         return at, total, best
 
 
-class Box:
-    """The cells that are left of every column, what the nearest of each costs, the leaves that are lost, the tests."""
+class Box(NamedTuple):
+    """The cells that are left of every column, the leaves that are lost, the tests, the weights, and where T is."""
 
-    def __init__(self, cells: list[int], parts: list[Part], lost: int, states: list[State]) -> None:
-        self.cells, self.parts, self.lost, self.states = cells, parts, lost, states
+    cells: list[int]
+    lost: int
+    states: list[State]
+    weights: tuple[list[Fraction], list[Fraction]] | None = None
+    lengths: tuple[Fraction | float, Fraction | float] = (ZERO, math.inf)
 
 
 class ProofTree:
     """The tree of boxes of one goal, in the order in which it is written: a box, its first side, its second side."""
 
-    def __init__(self, case: Case, leaves: Leaves, goal: Goal, below: float, bits: int, record: Json) -> None:
-        self.case, self.forest, self.columns = case, case.forest, case.columns
-        self.leaves, self.goal = leaves, goal
-        self.below = Fraction(below) if below < math.inf else None
-        self.claim = None if self.below is None else -scaled(-self.below, bits)  # rounded up
+    def __init__(self, case: Case, leaves: Leaves, goal: Goal, record: Json) -> None:
+        self.case, self.forest, self.columns, self.leaves, self.goal = case, case.forest, case.columns, leaves, goal
         self.best = [Best(test, self.forest) for test in goal.tests]
-        self.has_maximum = any(case.weights[2])
         self.tokens, self.at = record["boxes"], 0
         self.values = [number(value) for _, value in record["values"]]
-        self.prices = [[Fraction(number(p)) for p in prices] for prices in record["prices"]]
-        self.closed = [0] * (SUMS + 1)
+        exact = [[[Fraction(number(v)) for v in part] for part in pair] for pair in record["weights"]]
+        self.weights = [(point, prices) for point, prices in exact]
+        self.closed = [0] * 3
 
-    def read(self) -> int:
-        """The next number of the proof."""
+    def read(self, below: int) -> int:
+        """The next number of the proof, from 0 up to below a number."""
         demand(self.at < len(self.tokens), "the proof ends before every box is closed")
         token = self.tokens[self.at]
-        demand(type(token) is int, "a proof is written in whole numbers")
+        demand(type(token) is int and 0 <= token < below, "the proof names what is not there")
         self.at += 1
         return int(token)
 
     def run(self) -> None:
-        """Go through all boxes; None stands for one in which nothing is left."""
-        cells, n = [column.allowed for column in self.columns], len(self.columns)
-        whole = Box(cells, [(0, 0, 0)] * n, 0, [best.whole for best in self.best])
+        """Go through all boxes; None stands for one of which nothing is left."""
+        n = len(self.columns)
+        whole = Box([column.allowed for column in self.columns], 0, [best.whole for best in self.best])
         waiting = [self.settled(whole, set(range(n)))]
         while waiting:
-            box, token = waiting.pop(), self.read()
-            if token <= CELL or token == SUMS:
-                argument = self.read() if token in (SCORE, SUMS) else 0
+            box, token = waiting.pop(), self.read(SLICE + 1)
+            if token == WEIGH:
+                weights = self.weights[self.read(len(self.weights))]
+                waiting.append(None if box is None else self.settled(box._replace(weights=weights), set()))
+            elif token in (EMPTY, SCORE, CELL):
+                test = self.read(len(self.best)) if token == SCORE else 0
                 if box is not None:
-                    self.close(box, token, argument)
-                self.closed[FAR if box is None else token] += 1
-                continue
-            f = self.read()
-            demand(ABOVE <= token <= STAY and 0 <= f < n, "the proof splits what is not there")
-            first = self.first_side(self.columns[f], token)
-            for side in (~first, first):  # the first is looked at next
-                inner = None
-                if box is not None:
-                    cells = list(box.cells)
-                    cells[f] &= side
-                    inner = self.settled(Box(cells, list(box.parts), box.lost, box.states), {f})
-                waiting.append(inner)
+                    self.close(box, token, test)
+                self.closed[EMPTY if box is None else token] += 1
+            elif token == SLICE:
+                at = Fraction(self.values[self.read(len(self.values))]) * getattr(self.case.cost, "length", ZERO)
+                for low, high in ((ZERO, at), (at, math.inf)):  # the first side, the lengths from it up, comes next
+                    waiting.append(None)
+                    if box is not None:
+                        own = max(box.lengths[0], low), min(box.lengths[1], high)
+                        waiting[-1] = self.settled(box._replace(lengths=own), set())
+            else:
+                f = self.read(n)
+                first = self.first_side(self.columns[f], token)
+                for side in (~first, first):
+                    cells = [] if box is None else [own & side if g == f else own for g, own in enumerate(box.cells)]
+                    waiting.append(None if box is None else self.settled(box._replace(cells=cells), {f}))
         demand(self.at == len(self.tokens), "the proof goes on after every box is closed")
 
     def first_side(self, column: ColumnCells, token: int) -> int:
         """The cells on the first side of a split; all others are on the second."""
         if token == STAY:
             return 1 << column.own
-        argument = self.read()
-        if token in (ABOVE, BELOW):
-            return mask_of(i for i, code in enumerate(column.code) if (code >= argument) == (token == ABOVE))
-        if token == CELLS:
-            codes = {self.read() for _ in range(argument)}
-            return mask_of(i for i, code in enumerate(column.code) if code in codes)
-        demand(0 <= argument < len(self.values) and not column.is_category, "the proof splits at no value")
-        value = self.values[argument]
-        return mask_of(i for i, low in enumerate(column.begin) if (low >= value if token == FROM else low <= value))
-
-    def is_far(self, added: int, squared: int, largest: int) -> bool:
-        """Whether added + sqrt(squared) + largest is the claim or more."""
-        left = 0 if self.claim is None else self.claim - added - largest
-        return self.claim is not None and (left <= 0 or squared >= left * left)
+        if token in (FROM, UP_TO):
+            value = self.values[self.read(len(self.values))]
+            return mask_of(i for i, low in enumerate(column.begin) if (low >= value if token == FROM else low <= value))
+        n = self.read(len(column.code) + 1)
+        codes = {self.read(len(column.code)) for _ in range(n)} if token == CELLS else set()
+        return mask_of(
+            i for i, c in enumerate(column.code) if (c in codes if token == CELLS else (c >= n) == (token == ABOVE))
+        )
 
     def settled(self, box: Box, changed: set[int]) -> Box | None:
-        """The box without the cells that cost too much, and what rules leave out; None if nothing is left.
-
-        Costs are rounded down, so that what is left out as too far is too far. A missing value that stays has one cell.
-        """
-        cells, touched = box.cells, set(changed)
-        while changed:
-            if not all(cells[f] for f in changed):
+        """The box without what costs too much and what rules leave out; None if nothing is left."""
+        cells, case, touched = list(box.cells), self.case, set(changed)
+        is_first = True
+        while changed or is_first:
+            is_first = False
+            if not all(cells):
                 return None
-            for f in changed:
-                box.parts[f] = self.columns[f].least(cells[f])
-            added, squared = sum(part[0] for part in box.parts), sum(part[1] for part in box.parts)
-            if self.is_far(added, squared, max(part[2] for part in box.parts)):
-                return None
-            touched |= self.spend(box, added, squared)
-            changed = set()
-            for rule in self.case.rules:
-                narrowed = rule.narrowed(cells, self.columns)
-                if narrowed is None:
+            if isinstance(case.cost, PerColumn):
+                spent = case.cost.spend(cells)
+                if spent is None:
                     return None
-                for f, left in narrowed.items():
-                    cells[f] &= left
-                    changed.add(f)
+                touched |= spent
+            changed = set()
+            for rule in case.rules if all(cells) else ():
+                changed |= self.narrow(cells, rule.narrowed(cells, self.columns) if all(cells) else {})
             touched |= changed
+        known = case.cost.slice(box._replace(cells=cells))
+        if known is None:
+            return None
+        for one in [*known[0], *case.cost.inequalities(case, box.weights)]:
+            touched |= self.narrow(cells, one.narrowed(cells, self.columns, known[1]))
+        if not all(cells):
+            return None
+        lost = box.lost
         for f in touched:
-            box.lost |= self.leaves.lost(f, cells[f])
-        states = [best.after(state, box.lost) for best, state in zip(self.best, box.states, strict=True)]
-        box.states = [state for state in states if state is not None]
-        return box if len(box.states) == len(states) else None
+            lost |= self.leaves.lost(f, cells[f])
+        states = [best.after(state, lost) for best, state in zip(self.best, box.states, strict=True)]
+        kept = [state for state in states if state is not None]
+        return box._replace(cells=cells, lost=lost, states=kept) if len(kept) == len(states) else None
 
-    def spend(self, box: Box, added: int, squared: int) -> set[int]:
-        """Leaves out cells in which a column alone brings the cost to the claim; the columns that have lost some."""
-        narrowed: set[int] = set()
-        if self.claim is None:
-            return narrowed
-        for f, (column, own) in enumerate(zip(self.columns, box.parts, strict=True)):
-            rest = max((p[2] for g, p in enumerate(box.parts) if g != f), default=0) if self.has_maximum else 0
-            less = added - own[0], squared - own[1], rest
+    @staticmethod
+    def narrow(cells: list[int], narrowed: dict[int, int] | None) -> set[int]:
+        """Takes out what is not left of columns, all if that is None; which columns have lost some."""
+        for f, left in ({0: 0} if narrowed is None else narrowed).items():
+            cells[f] &= left
+        return {0} if narrowed is None else set(narrowed)
 
-            def is_far(cell: int, less: Part = less, column: ColumnCells = column) -> bool:
-                part = column.part[cell]
-                return self.is_far(less[0] + part[0], less[1] + part[1], max(less[2], part[2]))
-
-            if is_far(column.order[-1]):
-                kept = column.nearest[bisect_left(column.order, True, key=is_far)]
-                if box.cells[f] & ~kept:
-                    box.cells[f] &= kept
-                    narrowed.add(f)
-        return narrowed
-
-    def close(self, box: Box, token: int, argument: int) -> None:
+    def close(self, box: Box, token: int, test: int) -> None:
         """Demands the reason for which a box, of which something is left, holds no answer below the claim."""
         name = f"box {sum(self.closed) + 1}"
-        if token == SUMS:
-            demand(0 <= argument < len(self.prices), "there are no such prices")
-            demand(self.is_priced_out(box, self.prices[argument]), f"in {name} the rules can be obeyed for less")
-            return
-        demand(token in (SCORE, CELL), f"{name} is said to be too far, or to break a rule, and does not")
+        demand(token != EMPTY, f"of {name} something is left")
         if token == SCORE:
-            demand(0 <= argument < len(self.best), "there is no such test")
-            need = self.goal.tests[argument].need
-            demand(need is not None and box.states[argument][1] < need, f"in {name} the score is within reach")
+            need = self.goal.tests[test].need
+            demand(need is not None and box.states[test][1] < need, f"in {name} the score is within reach")
             return
         left = list(members(((1 << self.forest.n_leaves) - 1) & ~box.lost))  # in the order of the trees
         demand(len(left) == self.forest.n_trees, f"{name} is said to be one cell, and is not")
         demand(not self.goal.is_met(self.forest.scores(left)), f"in {name} the model gives the wanted answer")
 
-    def is_priced_out(self, box: Box, prices: list[Fraction]) -> bool:
-        """Whether points that obey the Linear rules cost the claim, or are not there.
-
-        Who obeys has sum of c v <= bound, up to e (sum of |c v| + |bound|) for the rounding of the terms. With prices
-        p >= 0 the cost is at least the sum over columns of the least of cost(v) + g v - h |v|, less p (1 + e) bound,
-        for g = sum of p c and h = e times the sum of |p c|. Of cost 0 that is above 0 only if there is no such point.
-        """
-        sums, cells = [rule for rule in self.case.rules if rule.kind == "Linear"], box.cells
-        demand(len(prices) == len(sums) and all(price >= 0 for price in prices), "a price is missing, or below 0")
-        slope: dict[int, Fraction] = {}
-        kink: dict[int, Fraction] = {}
-        constant = Fraction(0)
-        for price, rule in zip(prices, sums, strict=True):
-            rounding = Fraction(len(rule.columns) + 4, 2**52)
-            constant -= price * (rule.bound + rounding * abs(rule.bound))
-            for f, coefficient in zip(rule.columns, rule.coefficient, strict=True) if price else ():
-                slope[f] = slope.get(f, Fraction(0)) + price * coefficient
-                kink[f] = kink.get(f, Fraction(0)) + price * abs(coefficient) * rounding
-        if any(self.columns[f].ends[cell] is None for f in slope for cell in members(cells[f])):
-            return False  # of a missing value a rule asks nothing
-
-        def least(weighs: int) -> Fraction | float:
-            total: Fraction | float = constant
-            for f, column in enumerate(self.columns):
-                l1, l2, _, l0 = (weighs * part[f] for part in self.case.weights)
-                own: list[Fraction | float] = []
-                for cell in members(cells[f]):
-                    delta, ends = column.delta[cell] or Fraction(0), column.ends[cell]
-                    if f not in slope or ends is None:
-                        own.append(l1 * delta + l2 * delta**2 + (l0 if delta else 0))
-                    else:
-                        fee = l0 if delta else Fraction(0)
-                        ways = (slope[f] - kink[f], slope[f] + kink[f])
-                        own += [fee + column.cheapest(ends, l1, l2, way) for way in ways]
-                total += min(own)
-            return total
-
-        if least(0) > 0:
-            return True
-        l1, l2, linf, l0 = (any(part) for part in self.case.weights)
-        is_sum = not linf and not (l2 and (l1 or l0))
-        return self.below is not None and is_sum and least(1) >= (self.below**2 if l2 else self.below)
-
 
 # ---------------------------------------------------------------------------------------------------------- verdict
 
 
-def check_point(case: Case, point: list[float], claimed: float) -> str:
+def check_point(case: Case, values: list[float], claimed: float) -> str:
     """Demands that a point is an answer and costs what is said."""
-    demand(len(point) == len(case.columns), "the point has not one entry a column")
-    added = squared = largest = Fraction(0)
-    for f, (column, value) in enumerate(zip(case.columns, point, strict=True)):
-        cell = column.cell_of(value)
-        demand(column.delta[cell] is not None, f"the value of column {f} is not allowed")
-        delta, ends = column.delta[cell] or Fraction(0), column.ends[cell]
-        if ends is not None and cell != column.own:
-            is_held = ends[0] <= value <= ends[1] and column.up(value) == value
-            demand(is_held, f"column {f} cannot hold its value")
-            delta = abs(Fraction(value) - Fraction(column.row)) / column.scale if column.row == column.row else delta
-        l1, l2, linf, l0 = (part[f] for part in case.weights)
-        added, squared = added + l1 * delta + (l0 if delta else 0), squared + l2 * delta**2
-        largest = max(largest, linf * delta)
+    demand(len(values) == len(case.columns), "the point has not one entry a column")
+    cells = [1 << column.cell_of(value) for column, value in zip(case.columns, values, strict=True)]
     for rule in case.rules:
-        demand(rule.holds(point, case.columns), f"the point breaks a rule, {rule.kind}")
-    low, high = (Fraction(claimed) * (1 + side * Fraction(1, 10**9)) - added - largest for side in (-1, 1))
-    demand(high >= 0 and squared <= high**2 and (low <= 0 or squared >= low**2), f"the point is not {claimed:.9g} away")
-    scores = case.forest.scores(case.leaves_of(point))
-    demand(any(goal.is_met(scores) for goal in case.goals()), "the model does not give the wanted answer")
-    if not any(goal.is_met(scores) for goal in case.goals(+1)):
-        raise VerdictError(UNPROVEN, "only the library's own last digits can tell whether the point is an answer")
+        ends = [[values[f]] for f in rule.columns]
+        is_kept = rule.narrowed(cells, case.columns) is not None
+        if rule.kind == "Linear":
+            is_kept = any(math.isnan(own[0]) for own in ends) or rule.can_hold(ends)
+        demand(is_kept, f"the point breaks a rule, {rule.kind}")
+    demand(case.cost.is_right(values, claimed), f"the point is not {claimed:.9g} away")
+    demand(case.is_answer(values), "the model does not give the wanted answer")
     return f"The point is an answer: the model gives what is asked for, all constraints hold, it is {claimed:.9g} away."
 
 
@@ -894,21 +1201,20 @@ def check_others(case: Case, proof: Json | None, bound: float) -> str:
     if proof is None:
         raise VerdictError(UNPROVEN, "the certificate holds no proof; certificate(proof=True) writes one")
     demand(proof.get("format") == FORMAT, f"the proof is not of the format {FORMAT}")
-    below = number(proof["below"])
-    is_all = bound == math.inf
-    demand(below == bound if is_all else below >= 0, "the proof is not about what is claimed")
-    demand(is_all or Fraction(below) >= Fraction(bound) * (1 - OPTIMAL_TO), "the proof does not reach the bound")
-    bits = 0 if is_all else DIGITS - math.frexp(below)[1]
+    is_all, below = bound == math.inf, number(proof["below"])
+    demand(is_all == (below == math.inf), "the proof is not about what is claimed")
+    reached = is_all or Fraction(below) >= Fraction(bound) * (1 - OPTIMAL_TO) - case.cost.noise
+    demand(reached, "the proof does not reach the bound")
+    demand(len(proof["goals"]) == len(case.goals), "the proof has not one tree for every way to be an answer")
     for f, column in enumerate(case.columns):
-        column.price([part[f] for part in case.weights], bits)
-    goals, leaves, closed = case.goals(), Leaves(case), [0] * (SUMS + 1)
-    demand(len(proof["goals"]) == len(goals), "the proof has not one tree for every way to be an answer")
-    for goal, record in zip(goals, proof["goals"], strict=True):
-        walk = ProofTree(case, leaves, goal, below, bits, record)
+        column.restrict(case.cost.reach(f))
+    leaves, closed = Leaves(case), [0] * 3
+    for goal, record in zip(case.goals, proof["goals"], strict=True):
+        walk = ProofTree(case, leaves, goal, record)
         walk.run()
         closed = [a + b for a, b in zip(closed, walk.closed, strict=True)]
-    names = {FAR: "nothing within reach", RULE: "a rule", SCORE: "the score", CELL: "a single cell", SUMS: "sums"}
-    reasons = ", ".join(f"{closed[reason]} by {name}" for reason, name in names.items() if closed[reason])
+    names = ("nothing is left", "the score", "a single cell")
+    reasons = ", ".join(f"{n} by {name}" for n, name in zip(closed, names, strict=True) if n)
     told = "There is no answer at all" if is_all else f"No answer is closer than {below:.9g}"
     return f"{told}: {sum(closed)} boxes hold all that is allowed, and each is closed ({reasons})."
 
@@ -921,12 +1227,11 @@ def check(certificate: Json, model: Json) -> list[str]:
     demand((point is not None) == (status in ("OPTIMAL", "BOUNDED", "FOUND")), "status and point do not go together")
     case, sentences = Case(certificate, model), []
     if case.target is None and case.reach < 0:
-        scores = case.forest.scores(case.leaves_of([column.row for column in case.columns]))
-        demand(not any(goal.is_met(scores) for goal in case.goals()), "the row is not of the class to be left")
+        demand(not case.is_answer([column.row for column in case.columns]), "the row is not of the class to be left")
     if point is not None:
         distance = number(certificate["distance"])
         demand(0 <= distance < math.inf and bound <= distance * (1 + 1e-9), "bound and distance do not go together")
-        is_least = Fraction(bound) >= Fraction(distance) * (1 - OPTIMAL_TO)
+        is_least = Fraction(bound) >= Fraction(distance) * (1 - OPTIMAL_TO) - case.cost.noise
         demand(status != "OPTIMAL" or is_least, "the bound is below the distance that is called the smallest")
         sentences.append(check_point(case, [number(value) for value in point], distance))
     if bound > 0:

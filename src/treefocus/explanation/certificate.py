@@ -138,8 +138,8 @@ def certify(
 
 
 def _is_sound(record: dict[str, Any], argument: dict[str, Any], problem: Problem) -> bool:
-    """Whether the checker follows a proof that rests on prices of sums, in which it allows for more rounding."""
-    if not any(isinstance(rule, LinearRule) for rule in problem.batch.rules.all):
+    """Whether the checker follows a proof that rests on points or prices, where it allows for more rounding."""
+    if problem.distance.norms is not None and not any(isinstance(rule, LinearRule) for rule in problem.batch.rules.all):
         return True
     written = json.loads(json.dumps(record | {"proof": argument}))
     return judge(written, json.loads(json.dumps(problem.model.to_record())))[0] != REJECTED

@@ -194,6 +194,7 @@ class Proofs:
     spent: Spent
 
 
+RecordedGoal = tuple[list[int], list[tuple[int, float]], list[tuple[list[float], list[float]]]]  # see docs/proof.md
 OPTIMAL, BOUNDED, INFEASIBLE, NOTHING = range(4)
 ALL, SHORT_TRY, REST = range(3)  # parts of a search
 
@@ -227,11 +228,7 @@ def exact(
     proof[np.isfinite(distances)] = BOUNDED
     is_undecided, spent = np.zeros(n_rows, np.uint8), Spent.nothing(n_rows) if spent is None else spent
     grid = grid_of(forest)
-    norms, coupled = None, CompiledDistance(Metric.EUCLIDEAN, np.ones(n_features), np.zeros((0, 0)))
-    if isinstance(distance, Norms):
-        norms = distance.weights
-    else:
-        coupled = distance
+    norms, coupled = _either(distance, n_features)
     with _interruptible(on_interrupt):
         _core.exact(
             compiled(forest), grid.low, grid.high, norms,
@@ -243,13 +240,28 @@ def exact(
 
 
 def record_proof(
-    forest: Forest, norms: Norms, batch: Batch, distance: float, *, seconds: float = math.inf, node_limit: int = 0
-) -> list[tuple[list[int], list[tuple[int, float]], list[list[float]]]]:
-    """Why a batch's only row has no answer nearer than this: boxes, values and prices a goal; none if it has no end."""
+    forest: Forest,
+    distance: CompiledDistance | Norms,
+    batch: Batch,
+    below: float,
+    *,
+    seconds: float = math.inf,
+    node_limit: int = 0,
+) -> list[RecordedGoal]:
+    """Why a batch's only row has no answer nearer than this: boxes, values, weights a goal; none if it has no end."""
     grid = grid_of(forest)
+    norms, coupled = _either(distance, batch.rows.shape[1])
     return _core.record_proof(
-        compiled(forest), grid.low, grid.high, norms.weights, seconds, node_limit, _held(forest, batch), distance
-    )
+        compiled(forest), grid.low, grid.high, norms, int(coupled.metric), coupled.weight, coupled.inverse, seconds,
+        node_limit, _held(forest, batch), below,
+    )  # fmt: skip
+
+
+def _either(distance: CompiledDistance | Norms, n_features: int) -> tuple[Floats | None, CompiledDistance]:
+    """The weights of norms, None for a coupled distance; and a coupled distance, any for norms."""
+    if isinstance(distance, Norms):
+        return distance.weights, CompiledDistance(Metric.EUCLIDEAN, np.ones(n_features), np.zeros((0, 0)))
+    return None, distance
 
 
 def polish(

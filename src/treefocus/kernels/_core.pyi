@@ -139,12 +139,15 @@ def record_proof(
     forest: Forest,
     cell_low: _Array,
     cell_high: _Array,
-    norm_weights: _Array,
+    norm_weights: _Array | None,
+    metric: int,
+    weight: _Array,
+    inverse: _Array,
     seconds: float,
     node_limit: int,
     batch: Batch,
     distance: float,
-) -> list[tuple[list[int], list[tuple[int, float]], list[list[float]]]]: ...
+) -> list[tuple[list[int], list[tuple[int, float]], list[tuple[list[float], list[float]]]]]: ...
 def prepare(forest: Forest) -> None: ...
 def polish(
     forest: Forest,
