@@ -79,12 +79,16 @@ class _History:
             for asked in reversed(self._desk.history):
                 with ui.element("li").classes("tf-line"):
                     tick = ui.checkbox(value=asked in self._ticked, on_change=partial(self._tick, asked))
-                    named(tick.props("dense"), words["tick"].format(name=asked.name))
-                    button(asked.name, partial(self._back, asked)).classes("tf-small")
+                    named(tick.props("dense"), words["tick"].format(name=self._name(asked)))
+                    button(self._name(asked), partial(self._back, asked)).classes("tf-small")
+
+    def _name(self, asked: EarlierQuestion) -> str:
+        """With its place, for the same question may be asked twice."""
+        return f"{self._desk.history.index(asked) + 1}. {asked.name}"
 
     def _tick(self, asked: EarlierQuestion, event: Any) -> None:
         self._ticked = [one for one in self._ticked if one is not asked] + ([asked] if event.value else [])
-        answers = {one.name: one.found[0] for one in self._ticked if one in self._desk.history}
+        answers = {self._name(one): one.found[0] for one in self._ticked if one in self._desk.history}
         is_shown = len(answers) > 1
         self._table.set_content(side_by_side(answers, self._desk.visit.language, self._desk.words) if is_shown else "")
 
