@@ -203,14 +203,38 @@ def onnx_file() -> Job:
 
 
 def pmml_file() -> Job:
-    from nyoka import skl_to_pmml
-    from sklearn.pipeline import make_pipeline
-
+    """A forest as PMML, a node an element: what a converter would write."""
     frame, y = table()
-    data = numbers_of(frame)
-    model = make_pipeline(forest(n_estimators=20)).fit(data, y)
+    data = numbers_of(frame).astype(float)
+    model = forest(n_estimators=20).fit(data, y)
+    names, classes = list(data.columns), list(model.classes_)
+
+    def node(tree: Any, k: int, predicate: str) -> str:
+        shares = "".join(f'<ScoreDistribution value="{c}" recordCount="{n!r}"/>' for c, n in zip(
+            classes, tree.value[k, 0].tolist(), strict=True))  # fmt: skip
+        left, right = int(tree.children_left[k]), int(tree.children_right[k])
+        if left < 0:
+            return f'<Node score="{classes[int(tree.value[k, 0].argmax())]}">{predicate}{shares}</Node>'
+        compare = (
+            f'<SimplePredicate field="{names[tree.feature[k]]}" operator="{{}}" value="{float(tree.threshold[k])!r}"/>'
+        )
+        children = node(tree, left, compare.format("lessOrEqual")) + node(tree, right, compare.format("greaterThan"))
+        return f"<Node>{predicate}{children}</Node>"
+
+    fields = "".join(f'<DataField name="{name}" optype="continuous" dataType="float"/>' for name in names)
+    values = "".join(f'<Value value="{c}"/>' for c in classes)
+    fields += f'<DataField name="decision" optype="categorical" dataType="string">{values}</DataField>'
+    mining = "".join(f'<MiningField name="{name}"/>' for name in names)
+    mining = f'<MiningSchema>{mining}<MiningField name="decision" usageType="target"/></MiningSchema>'
+    head = f'<Segment><True/><TreeModel functionName="classification">{mining}'
+    trees = "".join(f"{head}{node(one.tree_, 0, '<True/>')}</TreeModel></Segment>" for one in model.estimators_)
+    ensemble = f'<Segmentation multipleModelMethod="average">{trees}</Segmentation>'
     path = Path(tempfile.mkdtemp()) / "model.pmml"
-    skl_to_pmml(model, list(data.columns), "decision", str(path))
+    path.write_text(
+        f'<PMML version="4.4"><DataDictionary>{fields}</DataDictionary><MiningModel functionName="classification">'
+        f"{mining}{ensemble}</MiningModel></PMML>",
+        encoding="utf-8",
+    )
     return path, data
 
 
@@ -298,13 +322,19 @@ def look(model_path: str, data_path: str) -> None:
         began = time.perf_counter() - import_seconds  # reading somebody's pickle is not ours
     else:
         model = treefocus.load_model(model_path)
-    found = treefocus.Explainer(model, data).explain(data[:ASKED])
+    explainer = treefocus.Explainer(model, data)
+    target = None
+    if explainer.forest.decision == "value":  # a number has no other one: say which
+        target = treefocus.Interval(low=float(np.median(model.predict(data))) * 1.1)
+    found = explainer.explain(data[:ASKED], target)
     seconds = time.perf_counter() - began
     told, wrong = found[0].to_text(), []
     predict = getattr(model, "predict", None)
-    if predict is not None:
-        rows = found.counterfactuals[found.has_answer]
-        same = np.asarray(predict(rows)).ravel() == np.asarray(predict(data[:ASKED][found.has_answer])).ravel()
+    if predict is not None and target is None:
+        rows, asked = found.counterfactuals[found.has_answer], data[:ASKED][found.has_answer]
+        if "since" in data and getattr(model, "n_features_in_", 0) == len(data.columns) and not hasattr(model, "steps"):
+            rows, asked = (own.assign(since=own["since"].astype("int64")) for own in (rows, asked))  # as it was trained
+        same = np.asarray(predict(rows)).ravel() == np.asarray(predict(asked)).ravel()
         wrong += [f"{int(same.sum())} of {len(rows)} do not flip"] if same.any() else []
     for one in found:
         for change in one.changes:

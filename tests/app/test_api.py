@@ -371,8 +371,8 @@ def test_the_document_knows_the_model(client: httpx.Client) -> None:
     row = document["components"]["schemas"]["Row"]["anyOf"][0]
     assert row["required"] == list(loans.SCHEMA.names)
     assert set(document["paths"]) == {
-        "/v1/health", "/v1/model", "/v1/predict", "/v1/explain", "/v1/jobs", "/v1/jobs/{id}", "/v1/jobs/{id}/result",
-        "/v1/jobs/{id}/cancel",
+        "/v1/health", "/v1/model", "/v1/predict", "/v1/explain", "/v1/letters", "/v1/jobs", "/v1/jobs/{id}",
+        "/v1/jobs/{id}/result", "/v1/jobs/{id}/cancel",
     }  # fmt: skip
     for name, path in (("ExplainBody", "/v1/explain"), ("RowsBody", "/v1/predict"), ("ExplainBody", "/v1/jobs")):
         (example,) = document["components"]["schemas"][name]["examples"]
@@ -382,3 +382,29 @@ def test_the_document_knows_the_model(client: httpx.Client) -> None:
 def test_the_document_offers_no_foreign_scripts(client: httpx.Client) -> None:
     assert client.get("/docs").status_code == 404
     assert client.get("/redoc").status_code == 404
+
+
+def test_letters_are_those_of_python(client: httpx.Client, service: Service, declined: list[list[float]]) -> None:
+    question = {"rows": [named(row) for row in declined[:2]], "target": "approved", "time_limit": 5.0}
+    body = {"question": question, "template": "eu", "language": "de", "sender": "Bank", "recipients": ["Frau A", None]}
+    answer = client.post("/v1/letters", json=body | {"fields": {"contact": "Tel. 1"}})
+    assert answer.status_code == 200, answer.text
+    found = service.explain(service.table_of(declined[:2]), replace(service.asked, target="approved", time_limit=5.0))
+    for told, one, recipient in zip(answer.json()["letters"], found, ("Frau A", None), strict=True):
+        assert told["status"] == one.status.name
+        assert told["text"] == one.to_letter(
+            "de", template="eu", sender="Bank", recipient=recipient, fields={"contact": "Tel. 1"}
+        )
+
+
+@pytest.mark.parametrize(("more", "why"), [
+    ({"template": "/etc/passwd"}, "template"), ({"language": "xx"}, "language must be one of de, en, fr"),
+    ({"recipients": []}, "recipients must be a name, or null, for each of the 1 rows"),
+    ({"fields": {"nothing": "x"}}, "nothing"),
+])  # fmt: skip
+def test_letters_that_cannot_be_written(
+    client: httpx.Client, declined: list[list[float]], more: dict[str, Any], why: str
+) -> None:
+    answer = client.post("/v1/letters", json={"question": {"rows": [named(declined[0])], "target": "approved"}} | more)
+    assert answer.status_code in (400, 422)
+    assert why in answer.text

@@ -149,6 +149,20 @@ class ExplainAnswer(BaseModel):
     rows: list[RowAnswer]
 
 
+class Letter(BaseModel):
+    """The letter to one row."""
+
+    row: Any = Field(description="The row's name.")
+    status: str = Field(description="What is known of its answer.")
+    text: str
+
+
+class LettersAnswer(BaseModel):
+    """A letter a row."""
+
+    letters: list[Letter]
+
+
 class Job(BaseModel):
     """A job and how far it is."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -13,10 +14,11 @@ from treefocus.app import answers
 from treefocus.app.card import card
 from treefocus.app.front import Front
 from treefocus.app.jobs import NoSuchJob, NotYet
-from treefocus.app.messages import ExplainBody, RowsBody
+from treefocus.app.messages import ExplainBody, LettersBody, RowsBody
 from treefocus.app.metrics import MEDIA_TYPE as METRICS_TYPE
 from treefocus.app.problems import MEDIA_TYPE, problem
 from treefocus.app.workers import CalledOff, Errand
+from treefocus.explanation.json import name
 
 T = TypeVar("T")
 
@@ -104,6 +106,33 @@ def _add_questions(own: APIRouter, front: Front) -> None:
         work = workers.run(lambda own: service.explain(rows, question, own, labels=names).to_json(), errand)
         try:
             return Response(await _while_heard(request, errand, work), media_type="application/json")
+        except CalledOff:
+            return problem(408, "The caller left before the answer was there.")
+
+    @own.post(
+        "/letters", summary="The answers as letters", response_model=answers.LettersAnswer, tags=["questions"],
+        responses=_problems(400, 408, 413, 422, 429),
+    )  # fmt: skip
+    async def letters(request: Request, body: LettersBody) -> Response:
+        """A letter to each row, by a template; the words of columns and decisions are the server's schema."""
+        asked, recipients = body.question, body.names()
+        service.limits.check_call(len(asked.rows))
+        rows, question, names = service.table_of(asked.rows), asked.question(service.asked), asked.names
+        budget.take(len(asked.rows) * max(1, question.n))
+        errand = Errand(service.limits.patience(len(asked.rows), question.n_searches))
+
+        def write(own: Errand) -> str:
+            found = service.explain(rows, question, own, labels=names)
+            told = [
+                {"row": name(one.label), "status": one.status.name, "text": body.letter(one, recipient)}
+                for one, recipient in zip(found, recipients, strict=True)
+            ]
+            return json.dumps({"letters": told})
+
+        try:
+            return Response(
+                await _while_heard(request, errand, workers.run(write, errand)), media_type="application/json"
+            )
         except CalledOff:
             return problem(408, "The caller left before the answer was there.")
 

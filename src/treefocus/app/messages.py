@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, FiniteFloat, StrictInt, StrictStr, create_model
 
@@ -24,7 +24,9 @@ from treefocus.app.options import (
 from treefocus.app.question import ExplainOptions
 from treefocus.constraints.text import as_constraints
 from treefocus.errors import reject
+from treefocus.explanation.batch import Explanation
 from treefocus.options import OPTIONS, REST, names_at
+from treefocus.render.phrases import DEFAULT, languages
 
 Cell = FiniteFloat | str | bool | None  # text and truth are categories
 Row = dict[str, Cell] | list[Cell]
@@ -138,3 +140,33 @@ _FROM_WIRE: dict[str, Callable[[Any], Any]] = {
     "constraints": lambda own: as_constraints([one if isinstance(one, str) else one.to_constraint() for one in own]),
     "plausibility": lambda measure: None if measure is None else measure.to_measure(),
 }
+
+
+class LettersBody(Body):
+    """Rows, what is asked about them, and how the letters are written: the options of `Explanation.to_letter`."""
+
+    question: ExplainBody = Field(description="As for /explain.")
+    template: Literal["plain", "eu", "us"] = Field("plain", description="docs/letters.md says what each covers.")
+    language: str = Field(
+        DEFAULT, description="The language of the letters.", json_schema_extra={"enum": list(languages())}
+    )
+    sender: str | None = Field(None, description="Who signs.")
+    recipients: list[str | None] | None = Field(None, description="Whom each letter greets, one a row.")
+    fields: dict[str, str] | None = Field(
+        None, description="What only the sender can say: date, role, contact, authority, creditor, bureau, score."
+    )
+    digits: int | None = Field(2, description="Digits of round numbers; null for the numbers as they are.", ge=1)
+
+    def names(self) -> list[str | None]:
+        """Whom each letter greets."""
+        n_rows = len(self.question.rows)
+        if self.recipients is not None and len(self.recipients) != n_rows:
+            reject("recipients", f"a name, or null, for each of the {n_rows} rows", len(self.recipients))
+        return [None] * n_rows if self.recipients is None else self.recipients
+
+    def letter(self, found: Explanation, recipient: str | None) -> str:
+        """The letter of one answer."""
+        return found.to_letter(
+            self.language, template=self.template, recipient=recipient, sender=self.sender, fields=self.fields,
+            digits=self.digits,
+        )  # fmt: skip
