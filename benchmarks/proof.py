@@ -1,6 +1,6 @@
 """Proofs of the paper's models: written down, checked, weighed and timed.
 
-    TREEFOCUS_PAPER=... python benchmarks/proof.py              60 test rows of each of the 12 models
+    TREEFOCUS_PAPER=... python benchmarks/proof.py              60 test rows of each of the 12 models, evenly spread
     TREEFOCUS_PAPER=... python benchmarks/proof.py --rows 0     every test row
     TREEFOCUS_PAPER=... python benchmarks/proof.py --model rf
 
@@ -37,7 +37,7 @@ def main() -> int:
     print("model, distance | proofs | bytes: median, most | search s: median, sum | record s | check s: median, most")
     for dataset in chosen.dataset:
         rows, _ = paper.table(dataset, "test")
-        rows = rows[: chosen.rows or len(rows)]
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, chosen.rows or len(rows)).round().astype(int))]
         for model in chosen.model:
             for distance in chosen.distance:
                 total += measured(dataset, model, distance, rows)
