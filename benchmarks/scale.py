@@ -5,6 +5,8 @@
     python benchmarks/scale.py cores --rows 1500000        # one core against two
     python benchmarks/scale.py reading --rows 200000       # text alone: plain, quoted and broken lines
     python benchmarks/scale.py kills --kills 20            # kill -9 at random moments, then the bytes of the folder
+    python benchmarks/scale.py formats --rows 10000000     # CSV and Parquet end to end, rows a second of processor time
+    python benchmarks/scale.py endurance --minutes 60      # mixed calls: memory, descriptors and threads over time
     python benchmarks/scale.py interrupts --kills 10       # seconds from Ctrl-C to the end, on a slow forest
 
 Every run is a process of its own. `--model tree` (default) is a decision tree of depth 4, `--model boosted` an AdaBoost
@@ -14,14 +16,17 @@ of 100 trees of depth 2. Results go to stdout as one JSON object.
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -70,7 +75,7 @@ def write_rows(path: Path, n_rows: int) -> None:
 def worker(kind: str, model: str, rows: str, folder: str, n_jobs: int) -> None:
     """One run in this process; what it took goes to stdout."""
     explainer = explainer_of(model)
-    began = time.perf_counter()
+    began, before = time.perf_counter(), time.process_time()
     if kind == "stream":
         from treefocus.scale.files import explain_file
 
@@ -87,7 +92,8 @@ def worker(kind: str, model: str, rows: str, folder: str, n_jobs: int) -> None:
         began = time.perf_counter()
         found = explainer.explain(table, strategy=strategy, n_jobs=n_jobs)
         seconds, n_rows = time.perf_counter() - began, len(found)
-    print(json.dumps({"rows": n_rows, "seconds": seconds, "peak_mb": peak_mb()}))
+    spent = time.process_time() - before
+    print(json.dumps({"rows": n_rows, "seconds": seconds, "cpu_seconds": spent, "peak_mb": peak_mb()}))
 
 
 def peak_mb() -> float:
@@ -144,6 +150,71 @@ def reading(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
             n_rows = sum(rows.batch.num_rows for rows, _ in source.read(Place(), lambda row: 8192))
             rates[name] = n_rows / (time.process_time() - began)
     return {"rows_per_second": rates}
+
+
+def formats(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    """The same rows as CSV and as Parquet, on one thread; others on the machine change seconds, not processor time."""
+    from pyarrow import csv, parquet
+
+    write_rows(scratch / "rows.parquet", options.rows)
+    with parquet.ParquetFile(scratch / "rows.parquet") as file:
+        writer = csv.CSVWriter(scratch / "rows.csv", file.schema_arrow)
+        for batch in file.iter_batches(CHUNK):
+            writer.write_batch(batch)
+        writer.close()
+    results = {}
+    for kind in ("parquet", "csv"):
+        one = run("stream", options, scratch / f"rows.{kind}", scratch / f"out-{kind}", 1)
+        if one["rows"] != options.rows:
+            raise SystemExit(f"{options.rows} rows went in and {one['rows']} came out")
+        results[kind] = one | {"rows_per_cpu_second": options.rows / one["cpu_seconds"]}
+    return results
+
+
+def endurance(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    """Calls of every kind in one process, round after round; what it holds at the end against the beginning."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from treefocus import loans
+    from treefocus.scale.files import explain_file
+
+    write_rows(scratch / "rows.parquet", 5_000)
+    X, _ = loans.generate(200, seed=5)
+    explainer, until, seen = explainer_of(options.model), time.monotonic() + 60 * options.minutes, []
+    while time.monotonic() < until or len(seen) < 6:
+        found = explainer.explain(X, n_jobs=options.n_jobs)
+        found.to_html(scratch / "report.html")
+        found.plot()
+        found[0].plot()
+        pyplot.close("all")
+        found[0].to_letter()
+        found[0].certificate(proof=True)
+        folder = scratch / f"round{len(seen)}"
+        explain_file(explainer, scratch / "rows.parquet", folder, n_jobs=options.n_jobs)
+        shutil.rmtree(folder)
+        gc.collect()
+        seen.append(held())
+    third = max(len(seen) // 3, 1)
+    sides = {"first": seen[third : 2 * third], "last": seen[-third:]}  # the first third warms up
+    return {"rounds": len(seen)} | {
+        name: {side: max(one[name] for one in own) for side, own in sides.items()} for name in seen[0]
+    }
+
+
+def held() -> dict[str, float]:
+    """What this process has in hand: megabytes, open files, threads."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return {"peak_mb": peak_mb(), "threads": threading.active_count()}
+    told = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+    return {
+        "mb": int(told["VmRSS"].split()[0]) / 1024,
+        "files": len(os.listdir("/proc/self/fd")),
+        "threads": int(told["Threads"]),
+    }
 
 
 def cores(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
@@ -224,13 +295,17 @@ def interrupts(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     return {"seconds_to_the_end": waits, "worst": max(waits), "exit_codes": codes}
 
 
+EVERY = (memory, throughput, reading, formats, cores, kills, interrupts, endurance)
+
+
 def main() -> None:
     if sys.argv[1:2] == ["worker"]:
         kind, model, rows, folder, n_jobs = sys.argv[2:]
         worker(kind, model, rows, folder, int(n_jobs))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["memory", "throughput", "reading", "cores", "kills", "interrupts"])
+    parser.add_argument("what", choices=[one.__name__ for one in EVERY])
+    parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--model", choices=["tree", "boosted"], default="tree")
     parser.add_argument("--n-jobs", type=int, default=2)
@@ -239,8 +314,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scratch", help="where the files go, a temporary folder if not given")
     options = parser.parse_args()
-    every = (memory, throughput, reading, cores, kills, interrupts)
-    work = {one.__name__: one for one in every}[options.what]
+    work = {one.__name__: one for one in EVERY}[options.what]
     with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
         result = work(options, Path(scratch))
     print(json.dumps({"what": options.what, "model": options.model, "cpus": os.cpu_count()} | result, indent=1))
