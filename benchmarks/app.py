@@ -313,7 +313,7 @@ def _picks(page: Any, port: int) -> None:
     for i in range(2, 8):
         began = time.perf_counter()
         page.get_by_role("button", name=f"Pick row {i}", exact=True).click()
-        page.get_by_text(f"Row {i} is predicted").wait_for()
+        page.get_by_text(f"Row {i} is predicted").first.wait_for()
         picked.append(time.perf_counter() - began)
         page.wait_for_function(f"location.search.includes('row={i}')")
         page.locator(".tf-sentence").first.wait_for()
@@ -329,7 +329,7 @@ def _picks(page: Any, port: int) -> None:
 def _searched(port: int) -> float:
     """Seconds that the server has spent in searches."""
     text = Client(port).call("GET", "/metrics")[1].decode()
-    return float(re.findall(r"treefocus_search_seconds_total (\S+)", text)[0])
+    return float(re.findall(r"^treefocus_search_seconds_total (\S+)", text, re.MULTILINE)[0])
 
 
 # --- memory over visits
