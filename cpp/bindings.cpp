@@ -148,9 +148,46 @@ Norms make_norms(const Forest& forest, const In<double, 2>& weights) {
     return norms;
 }
 
+// What decides for one of several models; `end_tree` is the number of its trees.
+struct Member {
+    Forest rule;
+};
+
+// Its trees and scores come after those of the members before it.
+void add_member(Forest& forest, Forest own) {
+    if (!forest.members.empty()) {
+        const Forest& before = forest.members.back();
+        own.first_tree = before.end_tree;
+        own.end_tree += before.end_tree;
+        own.first_score = before.first_score + before.n_outputs;
+    }
+    if (own.end_tree > forest.n_trees() || own.n_outputs > forest.n_outputs)
+        throw std::invalid_argument("A member has more trees or outputs than there are.");
+    forest.members.push_back(std::move(own));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
+    nb::class_<Member>(m, "Member")
+        .def("__init__", [](Member* self, int n_trees, int n_outputs, double divisor, int decision,
+                            double cut, double cut_high, int favoured, int link,
+                            bool has_float32_sum, In<std::int32_t, 1> to_class) {
+            Forest rule;
+            rule.end_tree = n_trees;
+            rule.n_outputs = n_outputs;
+            rule.n_classes = static_cast<std::int32_t>(to_class.size());
+            rule.divisor = divisor;
+            rule.decision = static_cast<Decision>(decision);
+            rule.cut = cut;
+            rule.cut_high = cut_high;
+            rule.favoured = favoured;
+            rule.link = static_cast<Link>(link);
+            rule.has_float32_sum = has_float32_sum;
+            rule.to_class = copied(to_class);
+            new (self) Member{std::move(rule)};
+        });
+
     nb::class_<Forest>(m, "Forest")
         .def("__init__",
              [](Forest* self, In<std::int32_t, 1> feature, In<std::int32_t, 1> split,
@@ -159,7 +196,8 @@ NB_MODULE(_core, m) {
                 In<std::int32_t, 1> start, In<double, 1> threshold, In<std::int32_t, 1> cell_start,
                 In<std::uint8_t, 1> has_sets, In<std::int32_t, 1> set_of_node,
                 In<std::uint64_t, 2> sets, int n_classes, double divisor, int decision, double cut,
-                double cut_high, int favoured, int link, bool is_float32, bool has_float32_sum) {
+                double cut_high, int favoured, int link, bool is_float32, bool has_float32_sum,
+                nb::list members) {
                  Forest forest;
                  forest.n_features = static_cast<std::int32_t>(start.size()) - 1;
                  forest.n_outputs = static_cast<std::int32_t>(leaf_value.shape(1));
@@ -186,6 +224,8 @@ NB_MODULE(_core, m) {
                  forest.link = static_cast<Link>(link);
                  forest.is_float32 = is_float32;
                  forest.has_float32_sum = has_float32_sum;
+                 for (const nb::handle one : members)
+                     add_member(forest, nb::cast<const Member&>(one).rule);
                  forest.finish();
                  // nanobind hands over raw memory; the forest is complete before it is put there.
                  new (self) Forest(std::move(forest));
@@ -235,7 +275,7 @@ NB_MODULE(_core, m) {
           [](const Forest& forest, In<double, 2> rows, Out<double, 2> scores, int n_threads) {
               const std::size_t n = rows.shape(0);
               expect(rows, "rows", {n, static_cast<std::size_t>(forest.n_features)});
-              expect(scores, "scores", {n, static_cast<std::size_t>(forest.n_outputs)});
+              expect(scores, "scores", {n, static_cast<std::size_t>(forest.n_scores())});
               run(std::nullopt, [&](Control& control) {
                   hard_scores(forest, rows.data(), static_cast<std::int64_t>(n), scores.data(),
                               n_threads, control);

@@ -53,6 +53,7 @@ OTHER: dict[str, Any] = {
     "distance": "euclidean",
     "constraints": ("age fixed",),
     "vary": ("income", "savings"),
+    "also": (loans.forest(),),
     "schema": WHOLE,
     "target": Probability("approved", 0.8),
     "strategy": "exact",

@@ -102,14 +102,14 @@ void Crop::number_slots() {
 void Ranking::take(const ScoreTest& test, const Crop& crop) {
     weight.resize(crop.leaf.size());
     for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = test.weight[crop.leaf[i]];
-    sort(crop);
+    sort(crop, test.first_tree, test.end_tree);
 }
 
 // Ties go by number, so that the same forest is searched in the same order everywhere.
-void Ranking::sort(const Crop& crop) {
+void Ranking::sort(const Crop& crop, std::int32_t first_tree, std::int32_t end_tree) {
     order.resize(weight.size());
     std::iota(order.begin(), order.end(), 0);
-    for (std::int32_t tree = 0; tree < crop.n_trees(); ++tree)
+    for (std::int32_t tree = first_tree; tree < end_tree; ++tree)
         std::sort(order.begin() + crop.tree_start[tree], order.begin() + crop.tree_start[tree + 1],
                   [&](std::int32_t a, std::int32_t b) {
                       return weight[a] != weight[b] ? weight[a] > weight[b] : a < b;

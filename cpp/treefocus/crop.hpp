@@ -55,7 +55,8 @@ struct Ranking {
     std::vector<std::int32_t> order;  // (n_open,) places in the crop, tree after tree
     // A test's own weights.
     void take(const ScoreTest& test, const Crop& crop);
-    void sort(const Crop& crop);
+    void sort(const Crop& crop) { sort(crop, 0, crop.n_trees()); }
+    void sort(const Crop& crop, std::int32_t first_tree, std::int32_t end_tree);
 };
 
 }  // namespace treefocus

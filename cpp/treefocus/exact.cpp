@@ -22,8 +22,13 @@ Plan::Plan(const Forest& forest, const Limits& limits, int n_wanted) {
     const double sides = most_sides(forest),
                  slots = std::min(axes, double(forest.n_trees()) * forest.n_features);
     const double sets = 3.0 * forest.set_user_node.size() * (64.0 + 8.0 * forest.n_words);
-    const double all_tests = std::max(classes * (classes - 1.0), 2.0),
-                 tests = std::max(classes - 1.0, 2.0);
+    double all_tests = std::max(classes * (classes - 1.0), 2.0),
+           tests = std::max(classes - 1.0, 2.0);
+    if (!forest.members.empty()) all_tests = tests = 0.0;
+    for (const Forest& own : forest.members) {
+        all_tests += std::max(own.n_classes * (own.n_classes - 1.0), 2.0);
+        tests += std::max(own.n_classes - 1.0, 2.0);
+    }
     const double shared =
         sides * sizeof(Side) + slots * 4.0 + leaves * (4.0 + 8.0 * all_tests) + sets;
     const double own = forest.n_cells() * 32.0 + sides * (sizeof(Side) + 4.0) +

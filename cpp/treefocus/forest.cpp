@@ -42,10 +42,18 @@ void Forest::finish() {
     number_slots();
     cache = std::make_shared<Cache>();
 
+    tolerance = tolerance_of(0, n_trees(), n_outputs, base_score.data(), *this);
+    list_members();
+}
+
+// How far the scores of some trees can be off, with the first `width` outputs of their leaves and a
+// base each, divided and added up as the rule says.
+double Forest::tolerance_of(std::int32_t begin_tree, std::int32_t end, std::int32_t width,
+                            const double* base, const Forest& rule) const {
     // The largest score that any point can have, whatever leaves it reaches.
     double score_size = 0.0;  // how large a sum of scores can be
-    for (double base : base_score) score_size = std::max(score_size, std::abs(base));
-    for (std::int32_t tree = 0; tree < n_trees(); ++tree) {
+    for (std::int32_t k = 0; k < width; ++k) score_size = std::max(score_size, std::abs(base[k]));
+    for (std::int32_t tree = begin_tree; tree < end; ++tree) {
         double largest = 0.0;
         const std::int32_t root = tree_start[tree];
         for (std::int32_t i = first_leaf[root] * n_outputs; i < end_leaf[root] * n_outputs; ++i)
@@ -54,8 +62,20 @@ void Forest::finish() {
     }
     // A sum of n floats is off by at most n half units in the last place of its largest partial
     // sum, and a difference of two such sums by twice that.
-    tolerance = 2.0 * (has_float32_sum ? kFloatUnit * (n_trees() + 1) : kSumRounding) * score_size /
-                divisor;
+    return 2.0 * (rule.has_float32_sum ? kFloatUnit * (end - begin_tree + 1) : kSumRounding) *
+           score_size / rule.divisor;
+}
+
+void Forest::list_members() {
+    if (members.empty()) return;
+    member_of_tree.assign(n_trees(), -1);
+    for (std::size_t m = 0; m < members.size(); ++m) {
+        Forest& own = members[m];
+        std::fill(member_of_tree.begin() + own.first_tree, member_of_tree.begin() + own.end_tree,
+                  static_cast<std::int32_t>(m));
+        own.tolerance = tolerance_of(own.first_tree, own.end_tree, own.n_outputs,
+                                     base_score.data() + own.first_score, own);
+    }
 }
 
 namespace {
@@ -135,21 +155,30 @@ namespace {
 
 // In the trees' order, base first: another order can end in another last bit, and on another side.
 template <class Number>
-void add_up(const Forest& forest, const std::int32_t* leaves, double* scores) {
-    for (std::int32_t k = 0; k < forest.n_outputs; ++k) {
-        Number sum = static_cast<Number>(forest.base_score[k]);
-        for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
+void add_up(const Forest& forest, const Forest& rule, std::int32_t begin_tree,
+            std::int32_t end_tree, const std::int32_t* leaves, double* scores) {
+    const double* base = forest.base_score.data() + rule.first_score;
+    for (std::int32_t k = 0; k < rule.n_outputs; ++k) {
+        Number sum = static_cast<Number>(base[k]);
+        for (std::int32_t tree = begin_tree; tree < end_tree; ++tree)
             sum += static_cast<Number>(
                 forest.leaf_value[static_cast<std::size_t>(leaves[tree]) * forest.n_outputs + k]);
-        scores[k] = static_cast<double>(sum) / forest.divisor;
+        scores[rule.first_score + k] = static_cast<double>(sum) / rule.divisor;
     }
+}
+
+void add_up(const Forest& forest, const Forest& rule, std::int32_t begin_tree,
+            std::int32_t end_tree, const std::int32_t* leaves, double* scores) {
+    if (rule.has_float32_sum) add_up<float>(forest, rule, begin_tree, end_tree, leaves, scores);
+    else add_up<double>(forest, rule, begin_tree, end_tree, leaves, scores);
 }
 
 }  // namespace
 
 void Forest::scores_of_leaves(const std::int32_t* leaves, double* scores) const {
-    if (has_float32_sum) add_up<float>(*this, leaves, scores);
-    else add_up<double>(*this, leaves, scores);
+    if (members.empty()) return add_up(*this, *this, 0, n_trees(), leaves, scores);
+    for (const Forest& own : members)
+        add_up(*this, own, own.first_tree, own.end_tree, leaves, scores);
 }
 
 std::int32_t Forest::decide(const double* scores) const {
@@ -163,9 +192,40 @@ std::int32_t Forest::decide(const double* scores) const {
         // Against the probability as the library shows it, not against a score that would be one.
         case Decision::likely:
             return likelihood(scores) >= cut;
+        case Decision::agreed: {
+            std::int32_t all = disagreed();
+            for (const Forest& own : members) {
+                const std::int32_t one = own.to_class[own.decide(scores + own.first_score)];
+                if (one < 0 || (&own != members.data() && one != all)) return disagreed();
+                all = one;
+            }
+            return all;
+        }
         default:
             return static_cast<std::int32_t>(std::max_element(scores, scores + n_outputs) - scores);
     }
+}
+
+double Forest::gap(const double* scores) const {
+    if (decision == Decision::argmax) {
+        double first = -INFINITY, second = -INFINITY;
+        for (std::int32_t k = 0; k < n_outputs; ++k) {
+            if (scores[k] > first) second = first, first = scores[k];
+            else second = std::max(second, scores[k]);
+        }
+        return first - second;
+    }
+    if (decision == Decision::likely) return std::abs(likelihood(scores) - cut);
+    const double from_cut = std::abs(scores[0] - cut);
+    return decision == Decision::between ? std::min(from_cut, std::abs(scores[0] - cut_high))
+                                         : from_cut;
+}
+
+double Forest::safety(const double* scores) const {
+    if (members.empty()) return gap(scores) / std::max(tolerance, kTiny);
+    double least = INFINITY;
+    for (const Forest& own : members) least = std::min(least, own.safety(scores + own.first_score));
+    return least;
 }
 
 namespace {

@@ -11,7 +11,7 @@
 
 namespace treefocus {
 
-enum class Decision { argmax = 0, above = 1, at_least = 2, between = 3, likely = 4 };
+enum class Decision { argmax = 0, above = 1, at_least = 2, between = 3, likely = 4, agreed = 5 };
 enum class Link { identity = 0, sigmoid = 1, softmax = 2, exp = 3 };
 
 constexpr double kTiny = 1e-300;            // in place of zero, where a number must be above it
@@ -48,13 +48,21 @@ struct Forest {
     Decision decision = Decision::argmax;
     bool is_float32 = false;       // inputs are compared after a cast to float
     bool has_float32_sum = false;  // scores are added up in float
+    // Decision::agreed: the models whose trees stand here one after another. Of each only what
+    // decides is set (outputs, classes, cuts, link, divisor, tolerance), and where it stands: its
+    // trees, its scores among all, and the class here that each of its own means, -1 for none.
+    std::vector<Forest> members;
+    std::int32_t first_tree = 0, end_tree = 0, first_score = 0;
+    std::vector<std::int32_t> to_class;  // (its n_classes,)
 
     // Derived by finish().
     // (n_nodes,) split within its feature: go left if code <= code_split
     std::vector<std::int32_t> code_split;
     std::vector<std::int32_t> tree_of_node;  // (n_nodes,)
-    std::vector<std::int32_t> first_leaf;    // (n_nodes,) first leaf of the subtree
-    std::vector<std::int32_t> end_leaf;      // (n_nodes,) one past its last leaf
+    // (n_trees,) the member that a tree counts for, -1 for none; empty without members
+    std::vector<std::int32_t> member_of_tree;
+    std::vector<std::int32_t> first_leaf;  // (n_nodes,) first leaf of the subtree
+    std::vector<std::int32_t> end_leaf;    // (n_nodes,) one past its last leaf
     // (n_nodes,) unique (threshold, default_left): one soft activation each
     std::vector<std::int32_t> slot;
     std::vector<std::int32_t> slot_start;  // (n_features + 1,)
@@ -81,6 +89,13 @@ struct Forest {
     bool set_has(std::int32_t set, std::int32_t code) const {
         return sets[static_cast<std::size_t>(set) * n_words + code / 64] >> (code % 64) & 1;
     }
+
+    // How many scores a point gets: the outputs, of all members.
+    std::int32_t n_scores() const {
+        return members.empty() ? n_outputs : members.back().first_score + members.back().n_outputs;
+    }
+    // The class of points that members disagree on, which nobody can ask for.
+    std::int32_t disagreed() const { return members.empty() ? -1 : n_classes - 1; }
 
     void finish();
 
@@ -110,6 +125,10 @@ struct Forest {
 
     std::int32_t decide(const double* scores) const;
 
+    // How far the scores are from another decision, in units of what rounding could do: below 1
+    // they have to be the model's own.
+    double safety(const double* scores) const;
+
     // The probability that Decision::likely asks for.
     double likelihood(const double* scores) const;
 
@@ -120,6 +139,10 @@ struct Forest {
 private:
     void list_users();
     void number_slots();
+    void list_members();
+    double tolerance_of(std::int32_t begin_tree, std::int32_t end_tree, std::int32_t width,
+                        const double* base, const Forest& rule) const;
+    double gap(const double* scores) const;
 };
 
 }  // namespace treefocus

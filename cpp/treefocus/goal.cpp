@@ -10,51 +10,89 @@ namespace treefocus {
 
 // sum over outputs of weight * score >= at_least, for scores as the model shows them, less a
 // tolerance.
-ScoreTest Goals::linear(const Forest& forest, const std::vector<double>& output_weight,
-                        double at_least) const {
+ScoreTest Goals::linear(const Forest& forest, const Forest& rule,
+                        const std::vector<double>& output_weight, double at_least) const {
     ScoreTest test;
-    const std::int32_t outputs = forest.n_outputs;
+    test.first_tree = rule.first_tree;
+    test.end_tree = &rule == &forest ? forest.n_trees() : rule.end_tree;
     test.weight.assign(forest.n_leaves(), 0.0);
     // The model divides last, so that the need is multiplied instead of every leaf divided.
-    test.need = (at_least - forest.tolerance) * forest.divisor;
-    for (std::int32_t k = 0; k < outputs; ++k) {
+    test.need = (at_least - rule.tolerance) * rule.divisor;
+    if (test.first_tree == test.end_tree) return test;
+    const std::int32_t first = forest.first_leaf[forest.tree_start[test.first_tree]];
+    const std::int32_t end = forest.end_leaf[forest.tree_start[test.end_tree - 1]];
+    for (std::int32_t k = 0; k < rule.n_outputs; ++k) {
         if (output_weight[k] == 0.0) continue;
-        test.need -= output_weight[k] * forest.base_score[k];
-        for (std::int32_t leaf = 0; leaf < forest.n_leaves(); ++leaf)
+        test.need -= output_weight[k] * forest.base_score[rule.first_score + k];
+        for (std::int32_t leaf = first; leaf < end; ++leaf)
             test.weight[leaf] +=
-                output_weight[k] * forest.leaf_value[static_cast<std::size_t>(leaf) * outputs + k];
+                output_weight[k] *
+                forest.leaf_value[static_cast<std::size_t>(leaf) * forest.n_outputs + k];
     }
     return test;
 }
 
-Goals::Goals(const Forest& forest) : n_classes_(forest.n_classes), ways_(n_classes_) {
-    if (forest.decision == Decision::likely) ask_probability(forest);
-    else if (forest.decision != Decision::argmax) ask_one_score(forest);
-    else compare_classes(forest);
+Goals::Goals(const Forest& forest, const Forest& rule)
+    : n_classes_(rule.n_classes), ways_(n_classes_), disagreed_(rule.disagreed()) {
+    if (rule.decision == Decision::agreed) ask_members(forest);
+    else if (rule.decision == Decision::likely) ask_probability(forest, rule);
+    else if (rule.decision != Decision::argmax) ask_one_score(forest, rule);
+    else compare_classes(forest, rule);
+}
+
+// All members have to say the same: a way to it is a way of each, together.
+void Goals::ask_members(const Forest& forest) {
+    members_.reserve(forest.members.size());
+    for (const Forest& own : forest.members) members_.emplace_back(forest, own);
+    for (std::int32_t to = 0; to < n_classes_; ++to) {
+        if (to == disagreed_) continue;
+        std::vector<Goal> goals{{to, {}}};
+        for (std::size_t m = 0; m < members_.size(); ++m)
+            join(goals, members_[m], forest.members[m], to);
+        ways_[to] = std::move(goals);
+    }
+}
+
+// Every way so far with every way of one more member; none if it does not know the class.
+void Goals::join(std::vector<Goal>& goals, const Goals& others, const Forest& rule,
+                 std::int32_t to) const {
+    std::vector<Goal> found;
+    for (std::int32_t own = 0; own < rule.n_classes; ++own) {
+        if (rule.to_class[own] != to) continue;
+        // A model of two classes leaves the one to reach the other.
+        for (const Goal& more : others.of(rule.n_classes == 2 ? 1 - own : own, own))
+            for (const Goal& goal : goals) {
+                found.push_back(goal);
+                found.back().tests.insert(found.back().tests.end(), more.tests.begin(),
+                                          more.tests.end());
+            }
+    }
+    goals = std::move(found);
 }
 
 // A tie goes to the lower class in the model; here both sides of it pass, and the model decides.
-void Goals::compare_classes(const Forest& forest) {
+void Goals::compare_classes(const Forest& forest, const Forest& rule) {
     tests_.resize(static_cast<std::size_t>(n_classes_) * n_classes_);
     for (std::int32_t to = 0; to < n_classes_; ++to)
         for (std::int32_t from = 0; from < n_classes_; ++from) {
             if (to == from) continue;
-            std::vector<double> weight(forest.n_outputs, 0.0);
+            std::vector<double> weight(rule.n_outputs, 0.0);
             weight[to] = 1.0;
             weight[from] = -1.0;
-            tests_[static_cast<std::size_t>(to) * n_classes_ + from] = linear(forest, weight, 0.0);
+            tests_[static_cast<std::size_t>(to) * n_classes_ + from] =
+                linear(forest, rule, weight, 0.0);
         }
 }
 
 // Class 1 is the score's upper part, or its interval; class 0 the rest, on one side or on two.
-void Goals::ask_one_score(const Forest& forest) {
-    const bool is_interval = forest.decision == Decision::between;
+void Goals::ask_one_score(const Forest& forest, const Forest& rule) {
+    const bool is_interval = rule.decision == Decision::between;
     // In the order: at least cut, at most cut, at most cut_high, at least cut_high.
-    tests_.push_back(linear(forest, {1.0}, forest.cut));
-    tests_.push_back(linear(forest, {-1.0}, -forest.cut));
+    tests_.push_back(linear(forest, rule, {1.0}, rule.cut));
+    tests_.push_back(linear(forest, rule, {-1.0}, -rule.cut));
     if (is_interval) {
-        tests_.push_back(linear(forest, {-1.0}, -forest.cut_high));
-        tests_.push_back(linear(forest, {1.0}, forest.cut_high));
+        tests_.push_back(linear(forest, rule, {-1.0}, -rule.cut_high));
+        tests_.push_back(linear(forest, rule, {1.0}, rule.cut_high));
     }
     ways_[1].push_back({1, {&tests_[0]}});
     ways_[0].push_back({0, {&tests_[1]}});
@@ -67,8 +105,8 @@ void Goals::ask_one_score(const Forest& forest) {
 // than 1 - p, and below p it leaves some other at least its part of 1 - p: tests that no answer
 // fails, and the model itself decides. Near 1 the last digit of p is worth much in log(p / (1 -
 // p)), so that p is taken as far off as rounding can bring it.
-void Goals::ask_probability(const Forest& forest) {
-    const std::int32_t n = forest.n_outputs, own = forest.favoured;
+void Goals::ask_probability(const Forest& forest, const Forest& rule) {
+    const std::int32_t n = rule.n_outputs, own = rule.favoured;
     std::vector<double> weight(n, 0.0);
     weight[own] = 1.0;
     // Goals point at tests, so that these must not move while they are added.
@@ -76,23 +114,23 @@ void Goals::ask_probability(const Forest& forest) {
     const auto add = [&](std::int32_t to, double sign, double at_least, bool is_way) {
         std::vector<double> signed_weight(n);
         for (std::int32_t k = 0; k < n; ++k) signed_weight[k] = sign * weight[k];
-        tests_.push_back(linear(forest, signed_weight, sign * at_least));
+        tests_.push_back(linear(forest, rule, signed_weight, sign * at_least));
         if (is_way || ways_[to].empty()) ways_[to].push_back({to, {}});
         ways_[to].back().tests.push_back(&tests_.back());
     };
-    if (forest.link != Link::softmax) {
-        add(1, 1.0, forest.cut, true);
-        add(0, -1.0, forest.cut, true);
+    if (rule.link != Link::softmax) {
+        add(1, 1.0, rule.cut, true);
+        add(0, -1.0, rule.cut, true);
         return;
     }
-    const double error = forest.likelihood_error();
+    const double error = rule.likelihood_error();
     // share >= p means exp(s_k - s_own) <= (1 - p) / p for every other k, hence s_own - s_k >= log
     // odds(p). share < p means that these n - 1 numbers add up to more than (1 - p) / p, hence one
     // of them is more than its part: s_own - s_k <= log((n - 1) odds(p)) for some k, a way for
     // each.
     const auto odds = [](double p) { return p / std::max(1.0 - p, kTiny); };
-    const double least = std::log(odds(forest.cut * (1.0 - error)));
-    const double most = std::log((n - 1) * odds(forest.cut * (1.0 + error)));
+    const double least = std::log(odds(rule.cut * (1.0 - error)));
+    const double most = std::log((n - 1) * odds(rule.cut * (1.0 + error)));
     for (std::int32_t other = 0; other < n; ++other) {
         if (other == own) continue;
         weight[other] = -1.0;
@@ -105,9 +143,9 @@ void Goals::ask_probability(const Forest& forest) {
 std::vector<Goal> Goals::of(std::int32_t origin, std::int32_t target) const {
     std::vector<Goal> goals;
     for (std::int32_t to = 0; to < n_classes_; ++to) {
-        if (target >= 0 ? to != target : to == origin) continue;
+        if (to == disagreed_ || (target >= 0 ? to != target : to == origin)) continue;
         goals.insert(goals.end(), ways_[to].begin(), ways_[to].end());
-        if (!ways_[to].empty()) continue;
+        if (!ways_[to].empty() || !members_.empty()) continue;
         Goal goal{to, {}};
         // The class to leave comes first: at the row it is ahead of all others, and the first test
         // is the one that gets prices (Search::price_box).

@@ -11,8 +11,9 @@ namespace treefocus {
 
 // Leaf weights whose sum over the trees must reach `need`.
 struct ScoreTest {
-    std::vector<double> weight;  // (n_leaves,)
+    std::vector<double> weight;  // (n_leaves,) 0 for trees that it does not ask
     double need = 0.0;
+    std::int32_t first_tree = 0, end_tree = 0;  // that it asks
 };
 
 // One way to be an answer: reach class `to`. The first test is against the class to leave.
@@ -24,23 +25,31 @@ struct Goal {
 // All tests a batch can need, built once and shared by the threads.
 class Goals {
 public:
-    explicit Goals(const Forest& forest);
+    explicit Goals(const Forest& forest) : Goals(forest, forest) {}
+    // Of the trees of one member, or of all trees; `rule` is what decides.
+    Goals(const Forest& forest, const Forest& rule);
     std::vector<Goal> of(std::int32_t origin, std::int32_t target) const;
 
 private:
     const ScoreTest* test(std::int32_t to, std::int32_t from) const {
         return &tests_[to * n_classes_ + from];
     }
-    void compare_classes(const Forest& forest);
-    void ask_one_score(const Forest& forest);
-    void ask_probability(const Forest& forest);
-    ScoreTest linear(const Forest& forest, const std::vector<double>& output_weight,
-                     double at_least) const;
+    void compare_classes(const Forest& forest, const Forest& rule);
+    void ask_one_score(const Forest& forest, const Forest& rule);
+    void ask_probability(const Forest& forest, const Forest& rule);
+    void ask_members(const Forest& forest);
+    void join(std::vector<Goal>& goals, const Goals& others, const Forest& rule,
+              std::int32_t to) const;
+    ScoreTest linear(const Forest& forest, const Forest& rule,
+                     const std::vector<double>& output_weight, double at_least) const;
     std::int32_t n_classes_;
     // (n_classes, n_classes) for argmax, else as many as there are ways
     std::vector<ScoreTest> tests_;
     // (n_classes,) the ways to each class, where the classes are not by argmax
     std::vector<std::vector<Goal>> ways_;
+    // Of several models each has its own, whose tests the ways point at.
+    std::vector<Goals> members_;
+    std::int32_t disagreed_ = -1;
 };
 
 }  // namespace treefocus

@@ -19,7 +19,7 @@ void for_each_scores(const Forest& forest, const double* rows, std::int64_t n, i
         n, 256, n_threads, control,
         [&](std::int64_t begin, std::int64_t end) {
             std::vector<std::int32_t> codes(d), leaves(forest.n_trees());
-            std::vector<double> scores(forest.n_outputs);
+            std::vector<double> scores(forest.n_scores());
             for (std::int64_t i = begin; i < end; ++i) {
                 for (std::int32_t f = 0; f < d; ++f) codes[f] = forest.code(f, rows[i * d + f]);
                 for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
@@ -37,7 +37,7 @@ void hard_scores(const Forest& forest, const double* rows, std::int64_t n, doubl
                  int n_threads, Control& control) {
     for_each_scores(forest, rows, n, n_threads, control,
                     [&](std::int64_t i, const std::vector<double>& own) {
-                        std::copy(own.begin(), own.end(), scores + i * forest.n_outputs);
+                        std::copy(own.begin(), own.end(), scores + i * forest.n_scores());
                     });
 }
 
@@ -60,8 +60,7 @@ Walker::Walker(const Forest& forest)
     : forest_(forest),
       codes_(forest.n_features),
       leaves_(forest.n_trees()),
-      scores_(forest.n_outputs),
-      tolerance_(std::max(forest.tolerance, kTiny)) {}
+      scores_(forest.n_scores()) {}
 
 void Walker::place(const double* point) {
     for (std::int32_t f = 0; f < forest_.n_features; ++f) codes_[f] = forest_.code(f, point[f]);
@@ -81,6 +80,13 @@ void Walker::resum() {
     n_moves_ = 0;
 }
 
+// Whose scores a tree adds to: its member's, or those of the forest itself; null for nobody's.
+const Forest* Walker::rule_of(std::int32_t tree) const {
+    if (forest_.members.empty()) return &forest_;
+    const std::int32_t member = forest_.member_of_tree[tree];
+    return member < 0 ? nullptr : &forest_.members[member];
+}
+
 // A node off the path of its tree changes nothing, whichever way it would turn.
 void Walker::turn(std::int32_t node) {
     const std::int32_t k = forest_.n_outputs;
@@ -90,7 +96,9 @@ void Walker::turn(std::int32_t node) {
     if (other == leaf) return;
     const double* before = &forest_.leaf_value[static_cast<std::size_t>(leaf) * k];
     const double* after = &forest_.leaf_value[static_cast<std::size_t>(other) * k];
-    for (std::int32_t j = 0; j < k; ++j) scores_[j] += (after[j] - before[j]) / forest_.divisor;
+    if (const Forest* rule = rule_of(forest_.tree_of_node[node]))
+        for (std::int32_t j = 0; j < rule->n_outputs; ++j)
+            scores_[rule->first_score + j] += (after[j] - before[j]) / rule->divisor;
     leaf = other;
     ++n_moves_;
     ++n_turns_;
@@ -136,22 +144,7 @@ void Walker::move(std::int32_t feature, double value) {
 // The running sums decide where the margin is larger than what they can be off; else the model's
 // own.
 std::int32_t Walker::predicted() {
-    double gap;
-    if (forest_.decision == Decision::argmax) {
-        double first = -INFINITY, second = -INFINITY;
-        for (double score : scores_) {
-            if (score > first) second = first, first = score;
-            else second = std::max(second, score);
-        }
-        gap = first - second;
-    } else if (forest_.decision == Decision::likely) {
-        gap = std::abs(forest_.likelihood(scores_.data()) - forest_.cut);
-    } else {
-        gap = std::abs(scores_[0] - forest_.cut);
-        if (forest_.decision == Decision::between)
-            gap = std::min(gap, std::abs(scores_[0] - forest_.cut_high));
-    }
-    if (gap < tolerance_) resum();
+    if (forest_.safety(scores_.data()) < 1.0) resum();
     return forest_.decide(scores_.data());
 }
 

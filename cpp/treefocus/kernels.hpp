@@ -11,7 +11,7 @@ namespace treefocus {
 
 // hard.cpp -- the model itself.
 // scores[i] = (base + sum over trees of leaf_value[leaf of rows[i]]) / divisor; rows (n, d), scores
-// (n, n_outputs).
+// (n, n_scores): of several members each adds up its own trees.
 void hard_scores(const Forest& forest, const double* rows, std::int64_t n, double* scores,
                  int n_threads, Control& control);
 
@@ -39,10 +39,10 @@ private:
     void cross(std::int32_t threshold);
     void turn(std::int32_t node);  // the leaf below a node, if the point passes it
     void resum();
+    const Forest* rule_of(std::int32_t tree) const;
     const Forest& forest_;
     std::vector<std::int32_t> codes_, leaves_;
-    std::vector<double> scores_;  // running sums, good to `tolerance_`
-    double tolerance_;
+    std::vector<double> scores_;  // running sums, good to the forest's tolerance
     std::int64_t n_moves_ = 0, n_turns_ = 0;
 };
 

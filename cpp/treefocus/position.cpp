@@ -148,8 +148,9 @@ const Running& Position::hardest() const {
     double most = -kInfinity;
     for (std::size_t i = 0; i < n_plain_ && n_plain_ > 1; ++i) {
         double sum = 0.0;
-        for (std::int32_t tree = 0; tree < forest.n_trees(); ++tree)
-            sum += running_[i].test().weight[walker.leaves()[tree]];
+        const ScoreTest& test = running_[i].test();
+        for (std::int32_t tree = test.first_tree; tree < test.end_tree; ++tree)
+            sum += test.weight[walker.leaves()[tree]];
         if (running_[i].need - sum > most) most = running_[i].need - sum, worst = i;
     }
     return running_[worst];

@@ -2,6 +2,8 @@
 // that is asked for nothing holds every code, so that no range lies beyond it.
 #include "treefocus/running.hpp"
 
+#include <algorithm>
+
 namespace treefocus {
 
 namespace {
@@ -20,7 +22,15 @@ Running::Running(const Ranking& ranking, const ScoreTest* test, double need_, co
       position_(crop.n_trees()),
       low_(crop.n_slots(), kLowest),
       high_(crop.n_slots(), kHighest) {
-    for (std::int32_t tree = 0; tree < crop.n_trees(); ++tree) {
+    // The slots of trees that the test does not ask are asked for nothing, and stay so.
+    const bool is_of_all = !test || test->end_tree - test->first_tree == crop.n_trees();
+    const std::int32_t first = is_of_all ? 0 : test->first_tree,
+                       end = is_of_all ? crop.n_trees() : test->end_tree;
+    if (!is_of_all) {
+        std::copy(crop.tree_start.begin(), crop.tree_start.end() - 1, position_.begin());
+        list_slots(first, end);
+    }
+    for (std::int32_t tree = first; tree < end; ++tree) {
         std::int32_t at = crop.tree_start[tree];
         // A box with a point in it reaches a leaf of every tree, so that this ends within the
         // tree's leaves.
@@ -29,7 +39,18 @@ Running::Running(const Ranking& ranking, const ScoreTest* test, double need_, co
         place(tree, at);
         total += best_of(tree);
     }
-    n_looks = crop.n_trees();
+    n_looks = end - first;
+}
+
+// A feature's slots stand in the order of their trees.
+void Running::list_slots(std::int32_t first_tree, std::int32_t end_tree) {
+    const auto tree = crop_->slot_tree.begin();
+    for (std::size_t f = 0; f + 1 < crop_->slot_start.size(); ++f) {
+        const auto begin = tree + crop_->slot_start[f], end = tree + crop_->slot_start[f + 1];
+        slots_.push_back(
+            static_cast<std::int32_t>(std::lower_bound(begin, end, first_tree) - tree));
+        slots_.push_back(static_cast<std::int32_t>(std::lower_bound(begin, end, end_tree) - tree));
+    }
 }
 
 // Leaves before the pointer were out of reach in a larger box already: only what is behind can be

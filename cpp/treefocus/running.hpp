@@ -33,7 +33,7 @@ public:
     // before.
     template <class Note>
     void follow(std::int32_t f, const Box& box, const Note& note) {
-        n_looks += (crop_->slot_start[f + 1] - crop_->slot_start[f]) / kBlock;
+        n_looks += (slot_end(f) - slot_begin(f)) / kBlock;
         for_slots_beyond(f, box.low[f], box.high[f], [&](std::int32_t slot) {
             const std::int32_t tree = crop_->slot_tree[slot], before = position_[tree];
             if (low_[slot] >= kSet && crop_->is_reachable(wish(tree), box))
@@ -61,8 +61,8 @@ private:
     template <class Visit>
     void for_slots_beyond(std::int32_t f, std::int32_t low, std::int32_t high,
                           const Visit& visit) const {
-        const std::int32_t end = crop_->slot_start[f + 1];
-        for (std::int32_t first = crop_->slot_start[f]; first < end; first += kBlock) {
+        const std::int32_t end = slot_end(f);
+        for (std::int32_t first = slot_begin(f); first < end; first += kBlock) {
             // Without a branch inside, so that the compiler compares a block at once.
             std::int32_t any = 0;
             if (first + kBlock <= end)
@@ -75,15 +75,25 @@ private:
         }
     }
 
+    // The slots of a feature, of the trees that the test asks.
+    std::int32_t slot_begin(std::int32_t f) const {
+        return slots_.empty() ? crop_->slot_start[f] : slots_[2 * f];
+    }
+    std::int32_t slot_end(std::int32_t f) const {
+        return slots_.empty() ? crop_->slot_start[f + 1] : slots_[2 * f + 1];
+    }
+
     std::int32_t wish(std::int32_t tree) const { return ranking_->order[position_[tree]]; }
     void move_down(std::int32_t tree, const Box& box);
     void place(std::int32_t tree, std::int32_t position);
+    void list_slots(std::int32_t first_tree, std::int32_t end_tree);
     const Ranking* ranking_ = nullptr;
     const ScoreTest* test_ = nullptr;
     const Crop* crop_ = nullptr;
     std::vector<std::int32_t> position_;  // (n_trees,) into ranking.order
     // (n_slots,) what the wish asks of the feature; everything if nothing
     std::vector<std::int32_t> low_, high_;
+    std::vector<std::int32_t> slots_;  // (2 d,) first and end a feature; empty for all trees
 };
 
 }  // namespace treefocus

@@ -155,6 +155,9 @@ def verify(
         typer.Option(min=0, metavar="N", help="Of a folder: so many answers are checked on MODEL, and their proofs."),
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Which answers are drawn.")] = 0,
+    also: Annotated[
+        list[Path] | None, typer.Option(metavar="MODEL", help="Another model that it speaks of. Repeatable.")
+    ] = None,
     reprove: Annotated[
         bool, typer.Option("--reprove", help="Search again for anything closer than the certified bound.")
     ] = False,
@@ -185,7 +188,8 @@ def verify(
 
         checked = verify_folder(certificate, forest, sample=sample, seed=seed)
     else:
-        checked = check_certificate(read_json(certificate), forest, reprove=reprove, time_limit=time_limit)
+        others = [translate(load_model(path, allow_pickle=allow_pickle)).forest for path in also or ()]
+        checked = check_certificate(read_json(certificate), forest, also=others, reprove=reprove, time_limit=time_limit)
     typer.echo(checked.to_text())
     if not checked.holds:
         raise typer.Exit(FAILED if checked.failed else NOT_CHECKED)

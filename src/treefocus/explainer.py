@@ -27,8 +27,10 @@ from treefocus.explanation.settled import no_other, settled
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Forest, read_json
 from treefocus.model.grid import readable
+from treefocus.model.source import Source
 from treefocus.options import EXPLAINER, check
 from treefocus.options import named as options_of
+from treefocus.problem.companions import companions
 from treefocus.problem.compile import dry_run, with_domains
 from treefocus.problem.dates import check_dates, with_counts
 from treefocus.problem.distances import Distance, as_distance, full_name, weighted
@@ -43,6 +45,7 @@ from treefocus.problem.fitting import (
     numbers_of,
     weights_by_column,
 )
+from treefocus.problem.joint import Companion
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
 from treefocus.problem.question import Group, Question
 from treefocus.problem.saved import read_state, state_record
@@ -95,6 +98,9 @@ class Explainer:
     vary : column or sequence of columns, optional
         The only columns that may change, by name or number; all of them if not given. The same as `Fixed` of all
         others, which `constraints` then holds.
+    also : model or sequence of models, optional
+        Other models of the same columns, of any supported libraries, that have to give the wanted outcome, too: last
+        year's, say, or some that were trained again. The closest answer for all of them is found, and proven.
 
     Examples
     --------
@@ -130,6 +136,7 @@ class Explainer:
         plausibility: Measure | None = None,
         weights: Mapping[str | int, float] | None = None,
         vary: str | int | Sequence[str | int] | None = None,
+        also: Any = (),
     ) -> None:
         check(vary=vary)
         source, columns = trusted(translate(model)), None if schema is None else schema.columns
@@ -139,9 +146,9 @@ class Explainer:
         self._names = source.forest.feature_names or columns
         self._folding = Folding.of(schema, source.forest)
         self._coding = Coding.of(source.forest, columns)
+        self._also = companions(also, source.forest, self._names, given, self._folding)
         source = source if self._folding is None else self._folding.source(source)
-        self.forest, self._own_predict, self._own_scores = source.forest, source.predict, source.scores
-        self._own_probabilities = source.probabilities
+        self.forest, self._judge = source.forest, Judge.of(source, self._also)
         n_features = self.forest.n_features
         self.constraints = as_constraints(constraints)
         table = None if given is None else self._table(given, "data")
@@ -160,7 +167,7 @@ class Explainer:
         # A column that does not exist is reported here, and one without an order, unless rows may still bring it.
         dry_run(self.constraints, self.schema, self.forest, self.labels if table is None else self._orders)
         self._has_data = table is not None
-        if self.forest.decision != "value":  # what is asked of a number makes a forest of its own
+        if self.forest.decision != "value" and not self._also:  # what is asked of a number makes a forest of its own
             kernels.prepare(self.forest)
         self._integer = np.array([feature.kind in ("integer", "boolean") for feature in self.schema.features])
         self._has_fractions = has_fractions(self.schema, self.constraints) & ~self._integer
@@ -340,15 +347,14 @@ class Explainer:
         (1.0, 1.0, 1)
         """
         found = rows if isinstance(rows, Explanations) else self.explain(rows, target, **options)
-        judge = Judge(self.forest, self._own_predict, self._own_scores, self._own_probabilities)
-        return plan_of(found, judge.confirming, at_most, cover, most_cost, gradual)
+        return plan_of(found, self._judge.confirming, at_most, cover, most_cost, gradual)
 
     def _ways(
         self, table: Table, group: Group, strategy: Strategy, run: Run, n: int
     ) -> list[tuple[Outcome, tuple[Reason, ...]]]:
         """What is found for rows that are asked the same, and why it is so: the first way out, the second, ..."""
         problem, target = group.problem, group.question.target
-        judge = Judge(self.forest, self._own_predict, self._own_scores, self._own_probabilities)
+        judge = self._judge
         confirm = judge.confirming(target)
         outcome, reasons = settled(table, group, confirm)
         is_open = np.flatnonzero(outcome.status == Status.NOT_FOUND)
@@ -390,12 +396,14 @@ class Explainer:
 
     def _question(self, table: Table, target: Any) -> Question:
         """What is asked, under the limits of the table's dtypes and of what the model reads."""
-        is_readable = np.asarray(readable(self.forest, table.values).all(axis=1))
+        forests = (self.forest, *(one.forest for one in self._also))
+        is_readable = np.all([readable(forest, table.values).all(axis=1) for forest in forests], axis=0)
         whole = self._integer | self._is_whole(table)
         grain = np.where(whole, INTEGER, np.where(table.grain == INTEGER, ANY_FLOAT, table.grain)).astype(np.int8)
         low, high = table.limits
-        if self.forest.reads is not None:
-            low, high = np.maximum(low, self.forest.reads[0]), np.minimum(high, self.forest.reads[1])
+        for forest in forests:
+            if forest.reads is not None:
+                low, high = np.maximum(low, forest.reads[0]), np.minimum(high, forest.reads[1])
         space = replace(self.space, low=np.maximum(self.space.low, low), high=np.minimum(self.space.high, high))
         return Question(
             self.forest,
@@ -409,6 +417,7 @@ class Explainer:
             examples=self._examples,
             plausibility=self.plausibility,
             orders=self._orders if self._has_data else first_order(len(grain), self._orders, table.orders),
+            also=tuple(Companion(one.forest) for one in self._also),
         )
 
     def _is_whole(self, table: Table) -> Bools:
@@ -419,6 +428,11 @@ class Explainer:
     def column_names(self) -> tuple[str, ...] | None:
         """The names that every table must have, None where the model knows its columns by number only."""
         return self._names if self._folding is None else self._folding.names
+
+    @property
+    def also(self) -> tuple[Forest, ...]:
+        """The other models that have to give the wanted outcome, too."""
+        return tuple(one.forest for one in self._also)
 
     @property
     def column_labels(self) -> Labels:
@@ -451,7 +465,8 @@ class Explainer:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled and copied: arrays and words. The source model stays behind."""
-        return self.__dict__ | {"_own_predict": None, "_own_scores": None, "_own_probabilities": None}
+        also = tuple(Source(one.forest) for one in self._also)
+        return self.__dict__ | {"_also": also, "_judge": Judge.of(Source(self.forest), also)}
 
     def __repr__(self) -> str:
         return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"
@@ -478,6 +493,7 @@ def load_explainer(path: str | Path) -> Explainer:
     """
     made = Explainer.__new__(Explainer)
     made.__dict__.update(read_state(read_json(path)))
+    made._judge = Judge.of(Source(made.forest), made._also)
     dry_run(made.constraints, made.schema, made.forest, made._orders)
     if made.forest.decision != "value":
         kernels.prepare(made.forest)

@@ -91,6 +91,12 @@ class ExplainerOptions:
         without=_WITH_THE_EXPLAINER | {PAGE: "every column says there whether it may change"},
         allows=lambda value: value is None or isinstance(value, str | Integral) or len(value) > 0,
     )  # fmt: skip
+    also: Any = _option(
+        EXPLAINER, "model or sequence of models, optional", (),
+        "Other models that have to give the wanted outcome, too",
+        is_key=False,
+        without=_WITH_THE_EXPLAINER | dict.fromkeys((REST, SERVICE, PAGE), _OF_THE_SERVER),
+    )  # fmt: skip
     target: Any = _option(
         EXPLAIN, "a class, Probability, Interval, Score or a list with one a row, optional", None,
         "The class to reach", is_key=False, names={PAGE: "wish"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -195,7 +196,7 @@ def test_what_the_model_does_not_confirm_does_not_count(
     example: tuple[Explainer, Explanations], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     explainer, found = example
-    own = explainer._own_predict
+    own = explainer._judge.predict
     assert own is not None
     forbidden = int(found.points[found.has_answer & found.is_moved.any(axis=1)][0, 0])
 
@@ -204,7 +205,7 @@ def test_what_the_model_does_not_confirm_does_not_count(
         return own(points) & (points[:, 0] != forbidden)
 
     before = explainer.actions(found, at_most=2)
-    monkeypatch.setattr(explainer, "_own_predict", stubborn)
+    monkeypatch.setattr(explainer, "_judge", replace(explainer._judge, predict=stubborn))
     plan = explainer.actions(found, at_most=2)
     for number, one in enumerate(plan.actions):
         after = applied(plan, number, found.table.native.iloc[plan.rows])

@@ -47,6 +47,7 @@ class Service:
 
     model: as for `Explainer`. data: training rows. rows: those that people pick from. asked: what is asked where a
     caller does not say otherwise; its constraints hold unless the caller gives their own. ids: the rows' own names.
+    also: other models that have to give the wanted outcome of every answer, too.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class Service:
         limits: Limits | None = None,
         title: str = "treefocus",
         ids: Sequence[str] | None = None,
+        also: Sequence[Any] = (),
     ) -> None:
         self._model, self._data, self._schema, self.title = model, data, schema, title
+        self._also = tuple(also)
         self.limits = limits or Limits()
         self.on_answer: list[Callable[[Explanations], None]] = []  # who hears of answers
         self.asked = asked or ExplainOptions()
@@ -81,6 +84,7 @@ class Service:
         self.labels = explainer.labels
         self._labels = None if self.forest.categories is None else self.labels
         self.fingerprint = fingerprint(given)
+        self._others = [fingerprint(forest) for forest in explainer.also]
         self.identity = self._identity()
         self.predictions = self.predict(self.rows.values)
 
@@ -90,11 +94,12 @@ class Service:
 
     def _built(self, **options: Any) -> Explainer:
         given = {name: _THAWED[name](own) if name in _THAWED else own for name, own in options.items()}
-        return Explainer(self._model, self._data, schema=self._schema, **given)
+        return Explainer(self._model, self._data, schema=self._schema, also=self._also, **given)
 
     def _identity(self) -> str:
         """What answers depend on besides the call: the model, the space of the data, the defaults."""
         digest = hashlib.sha256(f"{self.fingerprint} {self.asked.text} {self.schema!r}".encode())
+        digest.update(" ".join(self._others).encode())
         for side in (self.space.low, self.space.high, self.space.scale, self.space.offset):
             digest.update(np.ascontiguousarray(side).tobytes())
         return digest.hexdigest()

@@ -51,6 +51,7 @@ def explain(
     model: options.Model,
     data: options.Data,
     train: options.Train = None,
+    also: options.Also = None,
     schema: options.SchemaFile = None,
     distance: options.DistanceName = OPTIONS["distance"].default,
     fix: options.Fix = None,
@@ -106,6 +107,7 @@ def explain(
       treefocus explain prices.json rows.csv --train train.csv --between 200000:
       treefocus explain model.json rows.csv --fix age --range income:0:200000 -o answers.csv
       treefocus explain model.json rows.csv --vary income --vary debt
+      treefocus explain model.json rows.csv --target approved --also last-year.json
       treefocus explain model.json customers.parquet --train train.csv --keep customer -o answers/
       treefocus explain model.json "s3://bank/in/*.parquet" --train train.csv --shard 3/16 -o shard-3/
       treefocus explain model.json rows.csv --train train.csv --certificates proofs --proof
@@ -121,6 +123,7 @@ def explain(
         "schema": read_schema(schema),
         "weights": weights_of(weight),
         "vary": vary,
+        "also": [load_model(path, allow_pickle=allow_pickle) for path in also or ()],
     }
     wanted = partial(target_of, target, at_least, between)
     search = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}

@@ -38,6 +38,10 @@ Train = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Training rows: they set the scale, the domain and the covariance."),
 ]
+Also = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="MODEL", help=OPTIONS["also"].told(": a model file") + " Repeatable."),
+]
 SchemaFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help=OPTIONS["schema"].told(", as `treefocus schema` writes it: .yaml")),

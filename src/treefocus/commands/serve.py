@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def serve(
     model: options.Model = None,
     data: options.Data = None,
+    also: options.Also = None,
     train: options.Train = None,
     schema: options.SchemaFile = None,
     demo: options.Demo = False,
@@ -79,7 +80,8 @@ def serve(
     limits.check_seconds(time_limit)
     constraints = constraints_of(fix, increasing, decreasing, range_, constraint)
     asked = _Asked(distance, (target, at_least, between), time_limit, constraints, weights_of(weight))
-    files = _Files(model, data, train, schema, tuple(ignore or ()), allow_pickle, id_column)
+    others = tuple(also or ())
+    files = _Files(model, data, train, schema, tuple(ignore or ()), allow_pickle, id_column, others)
     service = _demo(files, asked, limits, title) if demo else _served(files, asked, limits, title)
     run(service, jobs or default_jobs_folder(service.fingerprint), host, port, known, access_log=access_log)
 
@@ -95,6 +97,7 @@ class _Files:
     ignore: tuple[str, ...]
     allow_pickle: bool
     id: str | None = None  # the column that names the rows
+    also: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,8 @@ class _Asked:
 def _demo(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> Service:
     from treefocus.app.demo import demo_service
 
-    if files.model is not None or files.data is not None or files.id is not None:
-        raise InvalidInput("--demo brings its own model and rows; leave MODEL, --data and --id out.")
+    if files.model is not None or files.data is not None or files.id is not None or files.also:
+        raise InvalidInput("--demo brings its own model and rows; leave MODEL, --data, --id and --also out.")
     return demo_service(limits, asked.distance, title, asked.time_limit)
 
 
@@ -139,6 +142,7 @@ def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> 
     return Service(
         model, rows if train is None else train, rows, schema=read_schema(files.schema), asked=question, limits=limits,
         title=title or files.model.name, ids=labels_of(files.data, files.id),
+        also=[load_model(path, allow_pickle=files.allow_pickle) for path in files.also],
     )  # fmt: skip
 
 

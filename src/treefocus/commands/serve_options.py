@@ -11,6 +11,9 @@ from treefocus.problem.distances import NAMED as DISTANCES
 
 # the model and what lies beside it
 Model = Annotated[Path | None, typer.Argument(metavar="[MODEL]", help="As for explain.")]
+Also = Annotated[
+    list[Path] | None, typer.Option(metavar="MODEL", help="Has to give the wanted outcome, too. Repeatable.")
+]
 Data = Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to pick from: .csv, .tsv, .parquet.")]
 Train = Annotated[Path | None, typer.Option(metavar="FILE", help="Training rows: scale and domain.")]
 SchemaFile = Annotated[Path | None, typer.Option(metavar="FILE", help="What the columns are, and words: .yaml.")]

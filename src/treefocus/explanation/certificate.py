@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from treefocus.model.forest import Floats, Forest
 from treefocus.model.variants import variant
 from treefocus.problem.compile import with_cuts
 from treefocus.problem.distance_record import distance_record, read_distance
+from treefocus.problem.joint import Companion, put_to_all
 from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Score, Slack, put
 from treefocus.problem.words import with_words, words_added
@@ -126,6 +127,8 @@ def certify(
         "lower_bound": _number(lower_bound),
         "limits": None if limits is None else asdict(limits),
     }
+    if problem.also:
+        record["also"] = [{"forest": fingerprint(one.forest), "margin": one.margin} for one in problem.also]
     words = words_added(problem.model)
     if words:  # which the model's own file does not have
         record["words"] = [[column, list(own)] for column, own in words.items()]
@@ -146,7 +149,12 @@ def _is_sound(record: dict[str, Any], argument: dict[str, Any], problem: Problem
 
 
 def verify(
-    certificate: dict[str, Any], forest: Forest, *, reprove: bool = False, time_limit: float | None = None
+    certificate: dict[str, Any],
+    forest: Forest,
+    *,
+    also: Sequence[Forest] = (),
+    reprove: bool = False,
+    time_limit: float | None = None,
 ) -> Verification:
     """Check a certificate against a forest.
 
@@ -156,6 +164,9 @@ def verify(
         As `Explanation.certificate` makes it.
     forest : Forest
         The model it speaks of.
+    also : sequence of Forest
+        The other models that it speaks of, where several have to give the wanted outcome, in any order
+        (`explainer.also`).
     reprove : bool
         Whether to search again for anything closer than the lower bound says. Without, what is claimed of all other
         points is not checked, and the verification does not hold as a whole.
@@ -183,10 +194,13 @@ def verify(
         Check("the certificate is as it was written", certificate.get("fingerprint") == _digest(body)),
         _check_forest(certificate, forest),
     ]
-    if not checks[1].holds:
+    others = _companions(certificate, also)
+    if "also" in certificate:
+        checks.append(Check("and of these other models", others is not None))
+    if others is None or not checks[1].holds:
         return Verification(tuple(checks))
     try:
-        problem = _problem(certificate, forest)
+        problem = _problem(certificate, forest, others)
         claim = _Claim.read(certificate, forest.n_features)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
@@ -206,6 +220,15 @@ def _worded(certificate: dict[str, Any], forest: Forest) -> Forest:
         return with_words(forest, {int(column): tuple(own) for column, own in certificate["words"]})
     except (TypeError, ValueError, IndexError) as error:
         raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
+
+
+def _companions(certificate: dict[str, Any], also: Sequence[Forest]) -> tuple[Companion, ...] | None:
+    """The other models that a certificate speaks of, as it names them; None where one is not at hand."""
+    known = {fingerprint(forest): forest for forest in also}
+    named = [(one.get("forest"), float(one.get("margin", 0.0))) for one in certificate.get("also", [])]
+    if any(name not in known for name, _ in named):
+        return None
+    return tuple(Companion(known[name], margin) for name, margin in named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +270,7 @@ def _check_forest(certificate: dict[str, Any], forest: Forest) -> Check:
 def _check_row(problem: Problem, forest: Forest) -> Check:
     """What the model says of the row, in the terms of the question."""
     said = int(kernels.predict(problem.forest, problem.batch.rows)[0])
-    if not _is_other(problem.forest, forest):
+    if not problem.also and not _is_other(problem.forest, forest):
         return Check(f"the model predicts {forest.classes[said]!s} for the row", said == problem.batch.origin[0])
     forms = [form for form in (problem, problem.loosened(), problem.tightened()) if form is not None]
     fits = any(kernels.predict(form.forest, form.batch.rows)[0] == problem.batch.origin[0] for form in forms)
@@ -335,15 +358,23 @@ def _question_record(problem: Problem, target: Any) -> dict[str, Any]:
     elif isinstance(target, Interval):
         ends = {"low": _number(target.low), "high": _number(target.high)}
         record["target"] = {"kind": type(target).__name__, **ends}
-    else:
+    elif not problem.also:
         record |= {name: getattr(asked, name) for name in _ASKED if getattr(asked, name) != getattr(model, name)}
     if asked.missing_is_choice is not None:
         record["missing_is_choice"] = asked.missing_is_choice.tolist()
     return record
 
 
-def _question(record: dict[str, Any], forest: Forest) -> tuple[Forest, Slack | None]:
+def _question(
+    record: dict[str, Any], forest: Forest, also: Sequence[Companion], reach: int
+) -> tuple[Forest, Slack | None]:
     """The forest that decides, and how far it may be from the library's own numbers."""
+    if also:
+        target = _target(record["target"], forest) if "target" in record else forest.classes.tolist()[reach]
+        joint = put_to_all(target, forest, also, 1, None)
+        has_choices = "missing_is_choice" in record
+        mask = np.array(record["missing_is_choice"], bool) if has_choices else None
+        return variant(joint.forest, **({"missing_is_choice": mask} if has_choices else {})), joint.slack
     changes: dict[str, Any] = {name: record[name] for name in _ASKED if name in record}
     slack = None
     if "target" in record:
@@ -385,7 +416,7 @@ def _lists(record: dict[str, Any]) -> Lists:
     return Lists(np.array(record["start"], np.int32), _floats(record["value"]), np.array(record["is_strict"], bool))
 
 
-def _problem(record: dict[str, Any], forest: Forest) -> Problem:
+def _problem(record: dict[str, Any], forest: Forest, also: tuple[Companion, ...]) -> Problem:
     row, low, high = (_floats(record[key])[None, :] for key in ("row", "low", "high"))
     batch = Batch(
         rows=row,
@@ -402,10 +433,15 @@ def _problem(record: dict[str, Any], forest: Forest) -> Problem:
         rules=Rules.from_record(record["rules"]),
     )
     _check_columns(batch, forest.n_features)
-    asked, slack = _question(record["question"], with_cuts(forest, batch.rules))
+    reach = int(record["reach"])
+    if also and not 0 <= reach < max(forest.n_classes, 2):
+        reject("The certificate's class", f"from 0 to {max(forest.n_classes, 2) - 1}", reach)
+    cut = forest if also else with_cuts(forest, batch.rules)
+    asked, slack = _question(record["question"], cut, also, reach)
+    asked = with_cuts(asked, batch.rules) if also else asked
     _check_cells(batch, asked)
     distance = read_distance(record["distance_function"], forest.n_features)
-    return Problem(asked, batch, distance, model=forest, slack=slack)
+    return Problem(asked, batch, distance, model=forest, slack=slack, also=also)
 
 
 def _check_columns(batch: Batch, n: int) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from treefocus import kernels
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.grid import Grid
+from treefocus.model.members import Member
 from treefocus.problem.problem import Problem
 from treefocus.render import recourse
 from treefocus.render.phrases import DEFAULT
@@ -89,7 +90,8 @@ class _Worst:
         self.members[:, : min(self.width, bits.shape[1])] = bits[:, : self.width]
         self.leaf_start: NDArray[np.intp] = (np.cumsum(forest.left < 0) - (forest.left < 0))[forest.tree_start[:-1]]
         size = np.maximum.reduceat(np.abs(forest.leaf_value), self.leaf_start, axis=0).sum()
-        unit = np.finfo(forest.score_dtype).eps
+        dtypes = [one.score_dtype for one in forest.members] or [forest.score_dtype]
+        unit = max(np.finfo(dtype).eps for dtype in dtypes)
         self.margin = 8 * unit * (forest.n_trees + 2) * float(size + np.abs(forest.base_score).sum() + 1e-300)
 
     def reached(self, box: _Box) -> Bools:
@@ -118,9 +120,22 @@ class _Worst:
         return float(np.minimum.reduceat(np.where(is_reached, value, np.inf), self.leaf_start).sum() + base)
 
     def holds(self, box: _Box, answer: int) -> bool:
-        """Whether every point of the box gets this class."""
-        forest, is_reached = self.forest, self.reached(box)
-        value, base, margin = forest.leaf_value, forest.base_score, self.margin
+        """Whether every point of the box gets this class, from every model where several have to agree."""
+        is_reached, tree, score = self.reached(box), 0, 0
+        if not self.forest.members:
+            return self._gives(self.forest, self.forest.leaf_value, self.forest.base_score, answer, is_reached)
+        for one in self.forest.members:
+            is_own = (self.forest.tree_of_leaf >= tree) & (self.forest.tree_of_leaf < tree + one.n_trees)
+            value = np.where(is_own[:, None], self.forest.leaf_value[:, : one.n_outputs], 0.0)
+            base = self.forest.base_score[score : score + one.n_outputs]
+            if not self._gives(one, value, base, one.to_class.index(answer), is_reached):
+                return False
+            tree, score = tree + one.n_trees, score + one.n_outputs
+        return True
+
+    def _gives(self, forest: Forest | Member, value: Floats, base: Floats, answer: int, is_reached: Bools) -> bool:
+        """Whether a model with these values of the leaves gives the class, whatever leaves of those are reached."""
+        margin = self.margin
         if forest.decision == "argmax" or (forest.decision == "likely" and forest.link == "softmax"):
             own = answer if forest.decision == "argmax" else forest.favoured
             leads = [

@@ -15,7 +15,14 @@ from treefocus.render import recourse
 from treefocus.render.phrases import DEFAULT
 from treefocus.render.views import RowView
 from treefocus.search.base import Outcome, Run, Status
-from treefocus.search.conflicts import answer_to, single, smallest_removal, without
+from treefocus.search.conflicts import (
+    answer_to,
+    models_in_the_way,
+    single,
+    smallest_removal,
+    without,
+    without_models,
+)
 from treefocus.search.limits import DefaultSeconds, check_time_limit, time_limit_of
 
 _SECONDS = DefaultSeconds(1.0)  # for each look, unless something else is asked for
@@ -52,13 +59,15 @@ B = TypeVar("B", bound=Answer, covariant=True)
 class WhyNot(Generic[B]):
     """The smallest set of constraints without which a row has an answer, and that answer.
 
-    Empty where it has one anyway; None where it has none without any constraint either, for the bounds. Where answers
+    Where it has one if some of the models of `also=` are not asked, these are named instead. Empty where it has one
+    anyway; None where it has none without any constraint either, for the bounds. Where answers
     have to be like the data (`plausibility=`), all this is about such answers; that there is none is then not proven.
     """
 
     constraints: tuple[Constraint, ...] | None
     is_proven: bool  # fewer will not do; of None: the bounds leave no answer
     explanation: B | None
+    models: tuple[int, ...] = ()  # where models and not constraints are in the way: which of `also=`, counted from 0
 
     def to_text(self, language: str = DEFAULT) -> str:
         """The same as sentences."""
@@ -99,6 +108,11 @@ def why_not(explanation: A, time_limit: float | None, n_jobs: int | None) -> Why
     if explanation.status.has_answer:
         return WhyNot((), True, explanation)
     run = looks(time_limit, n_jobs)
+    if question.also:
+        models, is_proven = models_in_the_way(question, run)
+        if models:
+            question = without_models(question, models)
+            return WhyNot((), is_proven, explanation.under(question, answer_to(question, run)), models)
     removal = smallest_removal(question, run)
     if removal.constraints is None:
         return WhyNot(None, removal.is_proven, None)

@@ -21,14 +21,16 @@ from treefocus.kernels.reference import decide
 from treefocus.kernels.rules import AtMostRule, LinearRule, Rules, TogetherRule
 from treefocus.model.forest import Floats, Forest, Ints
 from treefocus.model.grid import Grid
+from treefocus.model.members import Member
 
 __all__ = [
     "BOUNDED", "INFEASIBLE", "NOTHING", "OPTIMAL", "Proofs", "compiled", "decide", "descend", "exact", "grid_of",
     "hard_scores", "n_threads", "polish", "predict", "record_proof", "soft_loss",
 ]  # fmt: skip
 
-_DECISION = {"argmax": 0, "above": 1, "at_least": 2, "between": 3, "likely": 4, "value": 1}  # a value: never decided
-_DECIDED_HERE = ("likely", "value")  # by a softmax, which libraries take in NumPy's powers; or refused
+_DECISION = {"argmax": 0, "above": 1, "at_least": 2, "between": 3, "likely": 4, "agreed": 5}
+_DECISION["value"] = 1  # never decided
+_DECIDED_HERE = ("likely", "value", "agreed")  # by a softmax, which libraries take in NumPy's powers; or refused
 _LINK = {"identity": 0, "sigmoid": 1, "softmax": 2, "exp": 3}
 _grids: WeakKeyDictionary[Forest, Grid] = WeakKeyDictionary()
 _compiled: WeakKeyDictionary[Forest, _core.Forest] = WeakKeyDictionary()
@@ -105,13 +107,21 @@ def compiled(forest: Forest) -> _core.Forest:
             _LINK[forest.link],
             forest.input_dtype == "float32",
             forest.score_dtype == "float32",
+            [_held_member(member) for member in forest.members],
         )
     return _compiled[forest]
 
 
+def _held_member(member: Member) -> _core.Member:
+    return _core.Member(
+        member.n_trees, member.n_outputs, member.divisor, _DECISION[member.decision], member.cut, member.cut_high,
+        member.favoured, _LINK[member.link], member.score_dtype == "float32", np.array(member.to_class, np.int32),
+    )  # fmt: skip
+
+
 def hard_scores(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Floats:
     """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
-    scores = np.empty((len(rows), forest.leaf_value.shape[1]))
+    scores = np.empty((len(rows), forest.n_scores))
     _core.hard_scores(compiled(forest), _floats(rows), scores, n_threads(n_jobs))
     return scores
 

@@ -7,6 +7,21 @@ from numpy.typing import NDArray
 
 _Array = NDArray[Any]
 
+class Member:
+    def __init__(
+        self,
+        n_trees: int,
+        n_outputs: int,
+        divisor: float,
+        decision: int,
+        cut: float,
+        cut_high: float,
+        favoured: int,
+        link: int,
+        has_float32_sum: bool,
+        to_class: _Array,
+    ) -> None: ...
+
 class Forest:
     def __init__(
         self,
@@ -32,6 +47,7 @@ class Forest:
         link: int,
         is_float32: bool,
         has_float32_sum: bool,
+        members: list[Member],
     ) -> None: ...
 
 class Rules:

@@ -13,6 +13,7 @@ from treefocus.kernels.inputs import Batch, Descent, Int8s, SoftForest
 from treefocus.model.forest import Floats, Forest, Ints
 from treefocus.model.grid import Grid
 from treefocus.model.maps import mapped
+from treefocus.model.members import Member
 
 
 class Differentiable(Protocol):
@@ -43,14 +44,28 @@ def leaves(forest: Forest, rows: Floats) -> Ints:
 
 def hard_scores(forest: Forest, rows: Floats) -> Floats:
     """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
-    scores = np.tile(forest.base_score, (len(rows), 1)).astype(forest.score_dtype)
-    for leaf in leaves(forest, rows).T:
-        scores += forest.leaf_value[leaf].astype(forest.score_dtype)
-    return scores.astype(np.float64) / forest.divisor
+    reached = leaves(forest, rows)
+    if not forest.members:
+        return _added_up(forest, forest.base_score, forest.leaf_value, reached)
+    scores, tree, score = [], 0, 0
+    for one in forest.members:
+        base, value = forest.base_score[score : score + one.n_outputs], forest.leaf_value[:, : one.n_outputs]
+        scores.append(_added_up(one, base, value, reached[:, tree : tree + one.n_trees]))
+        tree, score = tree + one.n_trees, score + one.n_outputs
+    return np.concatenate(scores, axis=1)
 
 
-def decide(forest: Forest, scores: Floats) -> Ints:
+def _added_up(rule: Forest | Member, base: Floats, value: Floats, reached: Ints) -> Floats:
+    scores = np.tile(base, (len(reached), 1)).astype(rule.score_dtype)
+    for leaf in reached.T:
+        scores += value[leaf].astype(rule.score_dtype)
+    return np.asarray(scores.astype(np.float64) / rule.divisor)
+
+
+def decide(forest: Forest | Member, scores: Floats) -> Ints:
     """(n_rows,) the class that comes out of the scores."""
+    if isinstance(forest, Forest) and forest.members:
+        return _agreed(forest, scores)
     if forest.decision == "argmax":
         return np.asarray(np.argmax(scores, axis=1), dtype=np.int32)
     if forest.decision == "value":
@@ -62,7 +77,17 @@ def decide(forest: Forest, scores: Floats) -> Ints:
     return np.asarray(yes, dtype=np.int32)
 
 
-def shown(forest: Forest, scores: Floats) -> Floats:
+def _agreed(forest: Forest, scores: Floats) -> Ints:
+    """The class that all members give, the last one where they do not."""
+    own, score = [], 0
+    for one in forest.members:
+        own.append(np.array(one.to_class, np.int32)[decide(one, scores[:, score : score + one.n_outputs])])
+        score += one.n_outputs
+    is_same = np.all([said == own[0] for said in own], axis=0) & (own[0] >= 0)
+    return np.asarray(np.where(is_same, own[0], forest.n_classes - 1), np.int32)
+
+
+def shown(forest: Forest | Member, scores: Floats) -> Floats:
     """(n_rows, n_outputs) what the library shows for these scores: probabilities, or the predicted value.
 
     In the number type in which the library adds scores up. A sigmoid is the library's own to the last bit (all of them
@@ -71,7 +96,7 @@ def shown(forest: Forest, scores: Floats) -> Floats:
     return mapped(forest.maps, _linked(forest, scores)) if forest.maps else _linked(forest, scores)
 
 
-def _linked(forest: Forest, scores: Floats) -> Floats:
+def _linked(forest: Forest | Member, scores: Floats) -> Floats:
     """(n_rows, n_outputs) the scores after the link."""
     if forest.link == "identity":
         return scores

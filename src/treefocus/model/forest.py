@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Categories
 from treefocus.model.maps import Map, as_maps
+from treefocus.model.members import Member
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
-Decision = Literal["argmax", "above", "at_least", "between", "likely", "value"]
+Decision = Literal["argmax", "above", "at_least", "between", "likely", "value", "agreed"]
 Link = Literal["identity", "sigmoid", "softmax", "exp"]
 InputDtype = Literal["float32", "float64"]
 
@@ -36,6 +37,7 @@ MOST_FEATURES = 10_000_000  # a file may claim anything
 _LARGEST_GROWTH = 200  # a forest in JSON packs to about a tenth
 LARGEST = float(np.finfo(np.float64).max)
 _DECISIONS = ("argmax", "above", "at_least", "between", "likely", "value")
+_OF_MEMBERS = "agreed"
 _LINKS = ("identity", "sigmoid", "softmax", "exp")
 _DTYPES = ("float32", "float64")
 
@@ -51,7 +53,9 @@ class Forest:
     - "above" / "at_least": class 1 if the single score is > / >= `cut`, else class 0;
     - "between": class 1 if `cut` <= the single score <= `cut_high`, else class 0;
     - "likely": class 1 if the probability of output `favoured`, after the link, is >= `cut`, else class 0;
-    - "value": no classes, the score itself is the prediction (a regression).
+    - "value": no classes, the score itself is the prediction (a regression);
+    - "agreed": of several `members`, whose trees stand here one after another, the class that all of them give, and
+      the last class where they do not agree; no file has it.
 
     `link` leads from the scores to what the library shows: probabilities, or the predicted value. A wrapper around the
     model may go on from there by `maps`.
@@ -89,6 +93,7 @@ class Forest:
     tree_weight: Floats | None = None  # (n_trees,) the paper's omega, where trees vote with a weight
     leaf_distribution: Floats | None = None  # (n_leaves, n_outputs) T(y | j), where leaf_value is something else
     source: str = "unknown"
+    members: tuple[Member, ...] = ()  # the models of a forest in which several have to agree
 
     @classmethod
     def from_nodes(
@@ -219,8 +224,10 @@ class Forest:
     def _check_decision(self) -> None:
         choices = {"decision": _DECISIONS, "link": _LINKS, "input_dtype": _DTYPES, "score_dtype": _DTYPES}
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
+            if getattr(self, name) not in (*allowed, *([_OF_MEMBERS] if self.members and name == "decision" else [])):
                 reject(f"Forest.{name}", f"one of {allowed}", repr(getattr(self, name)))
+        if self.members:
+            return self._check_members()
         n_labels = {"argmax": self.n_outputs, "value": 0}.get(self.decision, 2)
         if self.n_classes != n_labels:
             reject("Forest.classes", f"{n_labels} labels for {self.decision!r}", self.n_classes)
@@ -246,6 +253,20 @@ class Forest:
             reject("Forest.tree_weight", f"({self.n_trees},)", self.tree_weight.shape)
         if self.leaf_distribution is not None and self.leaf_distribution.shape != self.leaf_value.shape:
             reject("Forest.leaf_distribution", f"{self.leaf_value.shape}", self.leaf_distribution.shape)
+
+    def _check_members(self) -> None:
+        """Several models: their trees come first, their scores one after another."""
+        if self.decision != _OF_MEMBERS:
+            reject("Forest.decision", repr(_OF_MEMBERS), repr(self.decision))
+        if sum(one.n_trees for one in self.members) > self.n_trees:
+            reject("Forest.members", f"of {self.n_trees} trees together", sum(one.n_trees for one in self.members))
+        if self.base_score.shape != (self.n_scores,):
+            reject("Forest.base_score", f"one a score ({self.n_scores})", self.base_score.shape)
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores a row gets: the outputs, of all members."""
+        return sum(one.n_outputs for one in self.members) if self.members else self.n_outputs
 
     @property
     def n_trees(self) -> int:
@@ -285,7 +306,7 @@ class Forest:
         record: dict[str, Any] = {"format": FORMAT}
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in _RARE and not value:
+            if field.name == "members" or (field.name in _RARE and not value):
                 continue
             if isinstance(value, Categories):
                 value = value.to_record()
@@ -327,7 +348,7 @@ class Forest:
             raise InvalidInput(f"The forest file does not hold a forest: {error}.") from error
 
 
-_FIELDS = {field.name for field in fields(Forest)}
+_FIELDS = {field.name for field in fields(Forest)} - {"members"}
 _REQUIRED = {field.name for field in fields(Forest) if field.default is MISSING}
 _RARE = ("maps", "rounding")  # of wrappers; files of other models are without them
 _ONE_A_NODE = ("feature", "threshold", "left", "right", "default_left")

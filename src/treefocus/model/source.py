@@ -17,6 +17,10 @@ from treefocus.model.forest import Floats, Forest
 Answer = Callable[[Floats], NDArray[Any]]
 
 
+def _as_they_are(rows: Floats) -> Any:
+    return rows
+
+
 @dataclass(frozen=True)
 class Source:
     """A forest and, where the model itself is at hand, the model's own answers to rows in the forest's coding.
@@ -37,7 +41,7 @@ class Source:
     # Of a model that keeps only hashes of its categories, and reads all as unseen until the words of the data are
     # known: the same with these words, by column, as labels.
     with_words: Callable[[Mapping[int, Sequence[Any]]], Source] | None = None
-    to_rows: Callable[[Floats], Any] = lambda rows: rows  # such rows as the model's own methods take them
+    to_rows: Callable[[Floats], Any] = _as_they_are  # such rows as the model's own methods take them
 
 
 def asked(answer: Answer) -> Answer:

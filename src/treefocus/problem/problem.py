@@ -18,6 +18,7 @@ from treefocus.kernels.inputs import Batch
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.model.variants import variant
 from treefocus.problem.distances import Distance
+from treefocus.problem.joint import Companion
 from treefocus.problem.targets import Slack
 
 
@@ -56,6 +57,7 @@ class Problem:
     model: Forest
     examples: Examples | None = None  # training rows, to start from
     slack: Slack | None = None  # where the library's own number may differ from ours in its last digits
+    also: tuple[Companion, ...] = ()  # other models whose trees the forest has, too: all have to agree
 
     def __len__(self) -> int:
         return len(self.batch.rows)

@@ -16,10 +16,11 @@ from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats, Forest
 from treefocus.problem.compile import allowed
 from treefocus.problem.distances import Distance
+from treefocus.problem.joint import Companion, put_to_all
 from treefocus.problem.plausibility import Measure
 from treefocus.problem.problem import Examples, Problem
 from treefocus.problem.space import Space
-from treefocus.problem.targets import Interval, Probability, as_targets, one_a_row, put
+from treefocus.problem.targets import Interval, Probability, as_targets, one_a_row
 from treefocus.schema.schema import Schema
 
 
@@ -38,6 +39,7 @@ class Question:
     examples: Floats | None = None
     plausibility: Measure | None = None  # how like the data an answer has to be, which is no part of the problem
     orders: Labels | None = None  # per column its categories in their order, where the schema does not say one
+    also: tuple[Companion, ...] = ()  # other models that have to give the wanted outcome, too
 
     def problem(self) -> Problem:
         """Put the question for these rows. A value outside the domain may stay; if it moves, towards the domain.
@@ -46,7 +48,8 @@ class Question:
         `examples`: training rows. `orders`: per column its categories in their order, where the schema has none.
         """
         forest, rows, space = self.forest, self.rows, self.space
-        asked = put(self.target, forest, len(rows), kernels.predict(forest, rows) if self._is_rounded else None)
+        origin = kernels.predict(forest, rows) if self._is_of_classes and self._is_by_class else None
+        asked = put_to_all(self.target, forest, self.also, len(rows), origin)
         may = allowed(
             asked.forest,
             rows,
@@ -75,7 +78,7 @@ class Question:
         )
         batch = replace(batch, first=batch.snapped(batch.first))
         known = None if self.examples is None else Examples.of(may.forest, self.examples)
-        return Problem(may.forest, batch, self.distance, forest, known, asked.slack)
+        return Problem(may.forest, batch, self.distance, forest, known, asked.slack, self.also)
 
     def of_row(self, i: int) -> Question:
         """The question of one row."""
@@ -86,7 +89,7 @@ class Question:
     def groups(self) -> tuple[Group, ...]:
         """The question by target, where every row has a probability or an interval of its own; else as it is."""
         wanted = one_a_row(self.target, self.forest, len(self.rows))
-        if wanted is None and self._is_rounded and len(self.rows):
+        if wanted is None and self._is_split and len(self.rows):
             return self._by_class()
         if wanted is None:
             return (Group(np.arange(len(self.rows)), self),)
@@ -101,10 +104,23 @@ class Question:
         )
 
     @property
-    def _is_rounded(self) -> bool:
-        """Whether the model's scores may be off, and a class is asked for."""
-        is_of_numbers = isinstance(self.target, Probability | Interval)
-        return bool(self.forest.rounding) and self.forest.decision != "value" and not is_of_numbers
+    def _is_of_classes(self) -> bool:
+        """Whether a class is asked for."""
+        return self.forest.decision != "value" and not isinstance(self.target, Probability | Interval)
+
+    @property
+    def _is_by_class(self) -> bool:
+        """Whether what is asked of a row hangs on its own class."""
+        return bool(self.also) or bool(self.forest.rounding)
+
+    @property
+    def _is_split(self) -> bool:
+        """Whether rows that want different classes are asked one class after another.
+
+        So that what rounding could do, or a margin, is added on one side.
+        """
+        has_side = any(one.margin or one.forest.rounding for one in self.also) or bool(self.forest.rounding)
+        return has_side and self._is_of_classes
 
     def _by_class(self) -> tuple[Group, ...]:
         """Rows that want the same class, or to leave the same one: what rounding could do is added on one side."""

@@ -16,6 +16,7 @@ from treefocus.constraints.text import as_constraints
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Forest
+from treefocus.model.source import Source
 from treefocus.problem.distance_record import distance_record, read_distance
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor
 from treefocus.problem.space import Space
@@ -28,8 +29,19 @@ _MEASURES = {one.__name__: one for one in (LocalOutlierFactor, IsolationScore)}
 _ARRAYS = ("_integer", "_has_fractions")
 _PLAIN = ("distance_name", "_has_data")
 _REBUILT = ("_folding", "_coding")  # from the model and the schema
-_LIVE = ("_own_predict", "_own_scores", "_own_probabilities")  # the source model's, which stays behind
-_OBJECTS = ("forest", "schema", "constraints", "distance", "space", "plausibility", "_names", "_orders", "_examples")
+_LIVE = ("_judge",)  # the source model's, which stays behind
+_OBJECTS = (
+    "forest",
+    "schema",
+    "constraints",
+    "distance",
+    "space",
+    "plausibility",
+    "_names",
+    "_orders",
+    "_examples",
+    "_also",
+)
 KNOWN = frozenset((*_OBJECTS, *_ARRAYS, *_PLAIN, *_REBUILT, *_LIVE))
 
 
@@ -51,6 +63,7 @@ def state_record(state: Mapping[str, Any]) -> dict[str, Any]:
         "names": None if state["_names"] is None else list(state["_names"]),
         "orders": [None if own is None else list(own) for own in state["_orders"]],
         "examples": _written(state["_examples"]),
+        "also": [one.forest.to_record() for one in state["_also"]],
         **{name.strip("_"): state[name].tolist() for name in _ARRAYS},
         **{name.strip("_"): state[name] for name in _PLAIN},
     }
@@ -86,6 +99,7 @@ def _read(record: dict[str, Any]) -> dict[str, Any]:
         "_names": names,
         "_orders": _labels(record["orders"]),
         "_examples": None if examples is None else examples.reshape(-1, n_features),
+        "_also": tuple(Source(Forest.from_record(one)) for one in record.get("also", ())),
         "_folding": folding,
         "_coding": Coding.of(model, schema.columns),
         **{name: np.array(record[name.strip("_")], bool) for name in _ARRAYS},

@@ -16,6 +16,8 @@ def why_not(found: WhyNotView, language: str = DEFAULT) -> str:
     words = phrases.recourse
     if found.constraints is None:
         return words["bounds proven" if found.is_proven else "bounds unproven"]
+    if found.models:
+        return _models(found, phrases)
     if not found.constraints:
         return words["nothing in the way"]
     listed = phrases.listed([phrases.quoted.format(text=plain(text)) for text in found.written])
@@ -24,6 +26,15 @@ def why_not(found: WhyNotView, language: str = DEFAULT) -> str:
         told = words["then"].format(told=told, changes=listed_changes(found.explanation, phrases, is_person=False))
     sure = words["fewer proven" if found.is_proven else "fewer unproven"]
     return f"{told} {sure}" if len(found.written) > 1 else told
+
+
+def _models(found: WhyNotView, phrases: Catalogue) -> str:
+    """Which of several models stand in the way; the first one is the model itself."""
+    words, listed = phrases.recourse, phrases.listed([str(number + 2) for number in found.models])
+    told = words["model in the way" if len(found.models) == 1 else "models in the way"].format(models=listed)
+    if found.explanation is not None and found.explanation.changes:
+        told = words["then"].format(told=told, changes=listed_changes(found.explanation, phrases, is_person=False))
+    return told
 
 
 def price(found: PriceView, language: str = DEFAULT) -> str:

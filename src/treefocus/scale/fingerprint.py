@@ -13,6 +13,7 @@ import numpy as np
 from treefocus.explainer import Explainer
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Forest
+from treefocus.search.judge import Judge
 
 
 def digest_of(value: Any) -> str:
@@ -26,7 +27,8 @@ def digest_of(value: Any) -> str:
 
 def explainer_fingerprints(explainer: Explainer) -> dict[str, str]:
     """Of the model, and of everything else that the explainer was made with."""
-    others = {name: value for name, value in explainer.__getstate__().items() if not isinstance(value, Forest)}
+    others = {name: value for name, value in explainer.__getstate__().items() if not isinstance(value, Forest | Judge)}
+    others["_also"] = [fingerprint(forest) for forest in explainer.also]
     return {"model": fingerprint(explainer.forest), "question": digest_of(others)}
 
 

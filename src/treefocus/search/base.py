@@ -272,6 +272,12 @@ def require_numbers(forest: Forest, method: str) -> None:
         raise InvalidInput(f"{method} knows splits on numbers only, and the {forest.source} splits on categories.")
 
 
+def require_one_model(problem: Problem, strategy: str) -> None:
+    """Refuse a question to several models."""
+    if problem.forest.members:
+        raise InvalidInput(f"{strategy} searches for one model, without also=, hold= or tolerance=; 'auto' takes them.")
+
+
 def check_positive(owner: object, *names: str) -> None:
     """Each named parameter must be a finite number above 0."""
     for name in names:

@@ -9,7 +9,7 @@ first; where answers have to be like the data, by the search that answers, which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,22 +61,44 @@ def smallest_removal(question: Question, run: Run) -> Removal:
     What the run's time limit leaves open at a look counts as no answer, and is not proven.
     """
     constraints = single(question.constraints)
-    every = frozenset(range(len(constraints)))
-    open_looks = 0
+    removed, is_proven = _smallest(
+        len(constraints), lambda gone: _look(without(question, [constraints[k] for k in gone]), run)
+    )
+    return Removal(None if removed is None else tuple(constraints[k] for k in sorted(removed)), is_proven)
+
+
+def models_in_the_way(question: Question, run: Run) -> tuple[tuple[int, ...] | None, bool]:
+    """The fewest of the other models without which the one row has an answer, by number; and whether that is proven.
+
+    None where it has no answer without any of them either.
+    """
+    removed, is_proven = _smallest(len(question.also), lambda gone: _look(without_models(question, gone), run))
+    return None if removed is None else tuple(sorted(removed)), is_proven
+
+
+def without_models(question: Question, removed: Iterable[int]) -> Question:
+    """The question to all but these of the other models."""
+    gone = set(removed)
+    return replace(question, also=tuple(one for k, one in enumerate(question.also) if k not in gone))
+
+
+def _smallest(n: int, look: Callable[[Numbers], Status]) -> tuple[Numbers | None, bool]:
+    """The smallest of the sets of numbers below n without which a look finds an answer, and whether that is proven."""
+    every, open_looks = frozenset(range(n)), 0
 
     def has_answer(removed: Numbers) -> bool:
         nonlocal open_looks
-        status = _look(without(question, [constraints[k] for k in removed]), run)
+        status = look(removed)
         open_looks += status is Status.NOT_FOUND
         return status.has_answer
 
     if not has_answer(every):
-        return Removal(None, open_looks == 0)
+        return None, open_looks == 0
     conflicts: list[Numbers] = []
     while True:
         removed = smallest_hitting_set(conflicts)
         if has_answer(removed):
-            return Removal(tuple(constraints[k] for k in sorted(removed)), open_looks == 0)
+            return removed, open_looks == 0
         conflict = every - removed
         for k in sorted(conflict):
             if len(conflict) > 1 and not has_answer(every - conflict | {k}):

@@ -38,7 +38,7 @@ from treefocus.model.variants import variant
 from treefocus.problem.distances import Mahalanobis
 from treefocus.problem.problem import Problem
 from treefocus.schema.schema import INTEGER, STEPPED
-from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
+from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers, require_one_model
 from treefocus.search.limits import DefaultSeconds, check_time_limit, seconds_left, time_limit_of
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Dace(Strategy):
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """One program a row and wanted class, the closest answer of a row's programs kept."""
+        require_one_model(problem, "Dace")
         examples = problem.examples
         if examples is None:
             raise InvalidInput("Dace needs data=: the training rows, for its covariance and its outlier factor.")

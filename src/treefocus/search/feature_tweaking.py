@@ -21,7 +21,7 @@ from treefocus.errors import InvalidInput
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.model.grid import as_input
 from treefocus.problem.problem import Problem
-from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers
+from treefocus.search.base import Outcome, Run, Strategy, check_positive, require_numbers, require_one_model
 from treefocus.search.candidates import closest_valid
 
 
@@ -48,6 +48,7 @@ class FeatureTweaking(Strategy):
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Propose a candidate a leaf that changes its tree's vote, keep the closest that flips the ensemble."""
+        require_one_model(problem, "FeatureTweaking")
         paths = Paths.of(problem.forest)
 
         def propose(part: Problem) -> tuple[Floats, Bools]:

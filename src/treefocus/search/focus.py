@@ -21,6 +21,7 @@ from treefocus.kernels import reference
 from treefocus.kernels.inputs import Batch, Descent, SoftForest
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.variants import variant
+from treefocus.problem.joint import has_common_scores
 from treefocus.problem.problem import Problem
 from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive, check_whole
 from treefocus.search.examples import nearest_examples
@@ -126,6 +127,8 @@ class Focus(Strategy):
 
     def _descend(self, problem: Problem, batch: Batch, run: Run, trace: Floats | None) -> Floats:
         forest = problem.forest
+        if not has_common_scores(forest):
+            return np.full_like(batch.rows, np.nan)
         if forest.missing_is_choice is not None:  # numbers move, and what is missing stays
             forest = variant(forest, missing_is_choice=None)
             batch = replace(batch, choices=batch.choices.only(batch.choices.is_category))
@@ -167,6 +170,8 @@ class Focus(Strategy):
 def _leaf_values(forest: Forest, leaf: Leaf, normalise: bool) -> Floats:
     """(n_leaves, n_outputs) omega * T(y | j)."""
     values = forest.leaf_value / forest.divisor if forest.leaf_distribution is None else forest.leaf_distribution
+    if forest.members:
+        values = values / _divisors(forest)[forest.tree_of_leaf][:, None]
     if leaf == "vote":
         if forest.tree_weight is None or forest.decision != "argmax":
             reject("Focus.leaf", f"'distribution' for {forest.source}, whose leaves do not vote", repr(leaf))
@@ -175,6 +180,14 @@ def _leaf_values(forest: Forest, leaf: Leaf, normalise: bool) -> Floats:
     if normalise:
         values = values / _total_weight(forest, values)
     return np.ascontiguousarray(values)
+
+
+def _divisors(forest: Forest) -> Floats:
+    """(n_trees,) what the sum of each tree's model is divided by, where several have to agree."""
+    own = np.ones(forest.n_trees)
+    by_tree = np.repeat([one.divisor for one in forest.members], [one.n_trees for one in forest.members])
+    own[: len(by_tree)] = by_tree
+    return own
 
 
 def _total_weight(forest: Forest, values: Floats) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from treefocus import kernels
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.model.grid import readable
-from treefocus.model.source import Answer
+from treefocus.model.source import Answer, Source
 from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Score
 from treefocus.search.base import Outcome, Status
@@ -28,30 +28,60 @@ class Judge:
     predict: Answer | None
     scores: Answer | None
     probabilities: Answer | None
+    also: tuple[Judge, ...] = ()  # of other models that have to give the wanted outcome, too
+
+    @classmethod
+    def of(cls, source: Source, also: Sequence[Source] = ()) -> Judge:
+        """The judge of a model, with those of others."""
+        others = tuple(cls.of(one) for one in also)
+        return cls(source.forest, source.predict, source.scores, source.probabilities, others)
 
     def confirming(self, target: Any) -> Confirm:
         """What confirms answers: the source model's own number where it is at hand, else what is sure without it."""
-        own = self._own_answer(target)
-        if own is None and (self.predict is None or isinstance(target, Probability | Interval)):
-            return sure
-        return lambda problem, points: problem.obeys(points) & self._says_so(own, problem, points)
+        if not all(judge._is_at_hand(target) for judge in (self, *self.also)):
+            return sure if not self.also else self._sure(target)
+        return lambda problem, points: problem.obeys(points) & self._says_so(target, problem, points)
 
     def overrule(self, target: Any, problem: Problem, outcome: Outcome) -> list[int]:
         """Take back what the model cannot read, and what it does not confirm itself where it is at hand; the rows."""
         answered = np.flatnonzero(outcome.has_answer)
         points = outcome.points[answered]
-        wrong = answered[~self._says_so(self._own_answer(target), problem.subset(answered), points)]
+        wrong = answered[~self._says_so(target, problem.subset(answered), points)]
         outcome.points[wrong], outcome.distance[wrong], outcome.lower_bound[wrong] = np.nan, np.nan, 0.0
         outcome.status[wrong] = Status.NOT_FOUND
         return wrong.tolist()  # type: ignore[no-any-return]
 
-    def _says_so(self, own: Own | None, problem: Problem, points: Floats) -> Bools:
+    def _is_at_hand(self, target: Any) -> bool:
+        """Whether the model itself can be asked about such a target."""
+        return self._own_answer(target) is not None or (
+            self.predict is not None and not isinstance(target, Probability | Interval)
+        )
+
+    def _sure(self, target: Any) -> Confirm:
+        """What is sure of all models, and confirmed by those that are at hand."""
+        return lambda problem, points: sure(problem, points) & self._says_so(target, problem, points)
+
+    def _says_so(self, target: Any, problem: Problem, points: Floats) -> Bools:
         """(n_rows,) which points the model reads, and says itself of them what is asked for where it is at hand."""
+        own, labels = self._own_answer(target), None
+        if problem.forest.members and own is None and not isinstance(target, Probability | Interval):
+            labels = self.forest.classes[problem.batch.target]
+        each = [judge._agrees(own_of, labels, problem, points) for judge, own_of in self._asked(target)]
+        return np.asarray(np.all(each, axis=0))
+
+    def _asked(self, target: Any) -> list[tuple[Judge, Own | None]]:
+        return [(judge, judge._own_answer(target)) for judge in (self, *self.also)]
+
+    def _agrees(self, own: Own | None, labels: Any, problem: Problem, points: Floats) -> Bools:
+        """(n_rows,) the same of this model alone; labels: (n_rows,) the wanted classes, where several have to agree."""
         is_answer = np.asarray(readable(self.forest, points).all(axis=1))
         read = np.flatnonzero(is_answer)
         if self.predict is None or not read.size:
             return is_answer
         asked = points[read]
+        if labels is not None:
+            is_answer[read] = np.asarray(self.predict(asked)) == labels[read]
+            return is_answer
         of_class = problem.batch.subset(read).is_flipped
         is_answer[read] = of_class(self._decided(problem, asked)) if own is None else own(asked)
         return is_answer

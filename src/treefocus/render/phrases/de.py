@@ -187,6 +187,8 @@ CATALOGUE = Catalogue(
         "bounds proven": "Auch ohne jede Bedingung führt keine Änderung innerhalb der Grenzen zur gewünschten Antwort; "
         "das ist bewiesen.",
         "bounds unproven": "Auch ohne jede Bedingung wurde keine Änderung innerhalb der Grenzen gefunden.",
+        "model in the way": "Modell {models} steht im Weg: Die übrigen würden zustimmen.",
+        "models in the way": "Die Modelle {models} stehen im Weg: Die übrigen würden zustimmen.",
         "nothing in the way": "Keine Bedingung steht im Weg.",
         "price": "Ohne {constraint} wäre die Änderung um {share} kleiner.",
         "price at least": "Ohne {constraint} wäre die Änderung um mindestens {share} kleiner.",

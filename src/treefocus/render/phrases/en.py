@@ -180,6 +180,8 @@ CATALOGUE = Catalogue(
         "bounds proven": "Even without any constraint, no change within the bounds gets the wanted answer, which is "
         "proven.",
         "bounds unproven": "Even without any constraint, no change within the bounds was found.",
+        "model in the way": "Model {models} stands in the way: the others would agree.",
+        "models in the way": "Models {models} stand in the way: the others would agree.",
         "nothing in the way": "No constraint stands in the way.",
         "price": "Without {constraint}, the change would be {share} smaller.",
         "price at least": "Without {constraint}, the change would be at least {share} smaller.",

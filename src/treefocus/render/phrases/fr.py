@@ -187,6 +187,8 @@ CATALOGUE = Catalogue(
         "bounds proven": "Même sans aucune contrainte, aucun changement dans les bornes ne donne la réponse voulue, "
         "c'est prouvé.",
         "bounds unproven": "Même sans aucune contrainte, aucun changement dans les bornes n'a été trouvé.",
+        "model in the way": "Le modèle {models} fait obstacle : les autres seraient d'accord.",
+        "models in the way": "Les modèles {models} font obstacle : les autres seraient d'accord.",
         "nothing in the way": "Aucune contrainte ne fait obstacle.",
         "price": "Sans {constraint}, le changement serait plus petit de {share}.",
         "price at least": "Sans {constraint}, le changement serait plus petit d'au moins {share}.",

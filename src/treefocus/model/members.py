@@ -1,0 +1,25 @@
+"""How each of several models decides whose trees stand in one forest, one model after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treefocus.model.maps import Map
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of the models of a forest whose decision is "agreed": its trees, its scores, and what it makes of them."""
+
+    n_trees: int
+    n_outputs: int  # the first columns of its leaves' values
+    to_class: tuple[int, ...]  # per class of its own the forest's, -1 for none of them
+    decision: str
+    cut: float
+    cut_high: float
+    favoured: int
+    link: str
+    divisor: float
+    score_dtype: str
+    source: str
+    maps: tuple[Map, ...] = ()
