@@ -54,6 +54,9 @@ OTHER: dict[str, Any] = {
     "constraints": ("age fixed",),
     "vary": ("income", "savings"),
     "also": (loans.forest(),),
+    "labels": tuple(loans.load()[1][:40]),
+    "refits": (loans.forest(),) * 3,
+    "hold": 0.9,
     "schema": WHOLE,
     "target": Probability("approved", 0.8),
     "strategy": "exact",
@@ -248,6 +251,7 @@ def test_a_door_that_lacks_an_option_is_named() -> None:
 
 def test_one_call_takes_the_options_of_both() -> None:
     quick = {"strategy": "random_perturbation", "time_limit": 5.0, "n": 1, "progress": False, "schema": loans.SCHEMA}
+    quick["target"] = "approved"  # hold= is for classes
     given = {name: quick.get(name, OTHER[name]) for name in OPTIONS}
     assert len(treefocus.explain(loans.forest(), rows()[:1], rows(), **given)) == 1
 

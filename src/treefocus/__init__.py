@@ -23,6 +23,7 @@ from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, Unsupp
 from treefocus.explainer import Explainer, explain, load_explainer
 from treefocus.explanation.batch import Change, Explanation, Explanations
 from treefocus.explanation.certificate import verify
+from treefocus.explanation.refits import refits
 from treefocus.model.forest import Forest
 from treefocus.problem.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor
@@ -85,6 +86,7 @@ __all__ = [
     "load_explainer",
     "load_forest",
     "load_model",
+    "refits",
     "suggest_constraints",
     "verify",
 ]

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.explanation.actions.plan import Plan, plan_of
 from treefocus.explanation.bands import Bands, named_bands
 from treefocus.explanation.batch import Explanations
+from treefocus.explanation.holding import Holding, margin_by_law
 from treefocus.explanation.reasons import NotConfirmed, Reason, reasons_of
 from treefocus.explanation.settled import no_other, settled
+from treefocus.explanation.training import Training, calibration_rows, wanted_labels
 from treefocus.model.categories import Labels
-from treefocus.model.forest import Bools, Forest, read_json
+from treefocus.model.forest import Bools, Floats, Forest, read_json
 from treefocus.model.grid import readable
 from treefocus.model.source import Source
 from treefocus.options import EXPLAINER, check
@@ -54,7 +57,7 @@ from treefocus.problem.targets import as_asked
 from treefocus.problem.words import widened
 from treefocus.render.progress import progress_bar
 from treefocus.schema.schema import ANY_FLOAT, INTEGER, Schema
-from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
+from treefocus.search import Auto, Outcome, Run, Status, Strategy, as_strategy
 from treefocus.search.base import Interruption, solved
 from treefocus.search.confirmed import Confirmed
 from treefocus.search.judge import Judge
@@ -101,6 +104,10 @@ class Explainer:
     also : model or sequence of models, optional
         Other models of the same columns, of any supported libraries, that have to give the wanted outcome, too: last
         year's, say, or some that were trained again. The closest answer for all of them is found, and proven.
+    labels : array of shape (n_rows,), optional
+        The labels of the training rows `data`, with which the model is trained again for `explain(hold=...)`.
+    refits : sequence of models, optional
+        The same where they were trained already, as `treefocus.refits` does.
 
     Examples
     --------
@@ -137,6 +144,8 @@ class Explainer:
         weights: Mapping[str | int, float] | None = None,
         vary: str | int | Sequence[str | int] | None = None,
         also: Any = (),
+        labels: Any = None,
+        refits: Sequence[Any] = (),
     ) -> None:
         check(vary=vary)
         source, columns = trusted(translate(model)), None if schema is None else schema.columns
@@ -146,7 +155,9 @@ class Explainer:
         self._names = source.forest.feature_names or columns
         self._folding = Folding.of(schema, source.forest)
         self._coding = Coding.of(source.forest, columns)
-        self._also = companions(also, source.forest, self._names, given, self._folding)
+        fitted = partial(companions, model=source.forest, names=self._names, table=given, folding=self._folding)
+        self._also = fitted(also)
+        self._training = Training(model, data, labels, tuple(refits), self._names, fitted)
         source = source if self._folding is None else self._folding.source(source)
         self.forest, self._judge = source.forest, Judge.of(source, self._also)
         n_features = self.forest.n_features
@@ -192,6 +203,7 @@ class Explainer:
         seed: int = 0,
         n: int = 1,
         on_interrupt: str = "raise",
+        hold: float | None = None,
     ) -> Explanations:
         """Explain every row of X: pandas, polars or NumPy, the same comes back.
 
@@ -218,6 +230,10 @@ class Explainer:
         on_interrupt : str
             What happens when Ctrl-C has stopped the search: "raise" KeyboardInterrupt, or "return" what was found by
             then, with a warning; rows that the search did not reach have no answer, or no proof.
+        hold : float, optional
+            The share of future models, trained again with other seeds and on other draws of the rows, that has to give
+            the wanted class, too: 0.95, say. It takes `labels=` or `refits=`; of forests that vote the law of their
+            votes has to do without. `found.held` has what was measured, `found[0].price` what it costs.
 
         Returns
         -------
@@ -240,9 +256,11 @@ class Explainer:
         if self.plausibility is not None:
             chosen = Plausible(chosen, self.plausibility)
         table = checked(self._table(X, "X"), "X", self.forest.n_features, self._names)
-        check(time_limit=time_limit, n=n, on_interrupt=on_interrupt)
+        check(time_limit=time_limit, n=n, on_interrupt=on_interrupt, hold=hold)
         interruption = Interruption() if on_interrupt == "return" else None
-        groups = self._question(table, target).groups()
+        question = self._question(table, target)
+        asked = question if hold is None else self._holding_question(question, float(hold), n_jobs)
+        groups = asked.groups()
         n_rows, n_before, every_group = len(table.values), 0, []
         clock = Clock(n_rows, kernels.n_threads(n_jobs), began=began).on(n_rows)
         with progress_bar(progress, n_rows) as report:
@@ -255,7 +273,11 @@ class Explainer:
         first, *others = (
             Explanations.of(table, groups, found, self.distance_name) for found in zip(*every_group, strict=True)
         )
-        return replace(first, others=tuple(others)).timed(now() - began)
+        found = replace(first, others=tuple(others)).timed(now() - began)
+        if hold is None:
+            return found
+        smallest = self.explain(table, target, strategy, time_limit=time_limit, n_jobs=n_jobs, seed=seed)
+        return self._priced(found, smallest).timed(now() - began)
 
     def __call__(self, X: Any, target: Any = None, strategy: str | Strategy = "auto", **options: Any) -> Explanations:
         """`explain`, for who is used to calling explainers."""
@@ -370,6 +392,40 @@ class Explainer:
         wrong = [dict.fromkeys(judge.overrule(target, problem, way), NotConfirmed()) for way in ways]
         return [(way, reasons_of(way, why | no)) for way, why, no in zip(ways, whys, wrong, strict=True)]
 
+    def prepare(self, target: Any, hold: float) -> None:
+        """Train what `hold=` takes, and calibrate its margins for this target, so that no call has to."""
+        rows = calibration_rows(self.forest, self._examples, None)
+        table = self._table(np.empty((0, self.forest.n_features)), "rows")
+        self._holding_question(replace(self._question(table, target), rows=rows), hold, None)
+
+    def _holding_question(self, question: Question, hold: float, n_jobs: int | None) -> Question:
+        """The question with a companion that is ahead by a margin: pooled refits, or the forest itself by its law."""
+        labels = wanted_labels(question)
+        if not self._training.can_refit:
+            ahead = Companion(self.forest, margin_by_law(self.forest, hold))
+            return replace(question, also=(*question.also, ahead))
+        holding = self._training.holding()
+        margins = [
+            holding.margin(hold, label, partial(self._tried, question, holding, label, n_jobs))
+            for label in dict.fromkeys(labels)
+        ]
+        return replace(question, also=(*question.also, Companion(holding.pool, max(margins, default=0.0))))
+
+    def _tried(self, question: Question, holding: Holding, label: Any, n_jobs: int | None, margin: float) -> Floats:
+        """Answers to some rows of the data under a margin, close and quick."""
+        rows = calibration_rows(self.forest, self._examples, label)
+        asked = replace(question, rows=rows, target=label, also=(*question.also, Companion(holding.pool, margin)))
+        found = solved(Auto(prove=False), asked.problem(), Run(n_jobs=n_jobs))
+        return np.asarray(found.points[found.has_answer])
+
+    def _priced(self, found: Explanations, smallest: Explanations) -> Explanations:
+        """The answers with what other models say of them, and how far the smallest changes are."""
+        distance = np.where(smallest.has_answer, smallest.distance, np.nan)
+        if not self._training.can_refit:
+            return replace(found, smallest=distance)
+        held = self._training.holding().measured(found.points, list(found.outcome), np.asarray(found.has_answer, bool))
+        return replace(found, smallest=distance, held=held)
+
     def _table(self, rows: Any, parameter: str) -> Table:
         """The rows, one-hot groups folded."""
         table, folding = as_table(rows, parameter, self._coding), self._folding
@@ -435,6 +491,11 @@ class Explainer:
         return tuple(one.forest for one in self._also)
 
     @property
+    def pool(self) -> Forest | None:
+        """What `hold=` asks besides the model: its refits, pooled, made when it is asked for; None without any."""
+        return self._training.holding().pool if self._training.can_refit else None
+
+    @property
     def column_labels(self) -> Labels:
         """Per column of a table its categories, None where it holds numbers; one-hot groups are not folded here."""
         return self.labels if self._folding is None else self._folding.labels
@@ -466,7 +527,11 @@ class Explainer:
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled and copied: arrays and words. The source model stays behind."""
         also = tuple(Source(one.forest) for one in self._also)
-        return self.__dict__ | {"_also": also, "_judge": Judge.of(Source(self.forest), also)}
+        return self.__dict__ | {
+            "_also": also,
+            "_judge": Judge.of(Source(self.forest), also),
+            "_training": self._training.portable(),
+        }
 
     def __repr__(self) -> str:
         return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"
@@ -493,7 +558,7 @@ def load_explainer(path: str | Path) -> Explainer:
     """
     made = Explainer.__new__(Explainer)
     made.__dict__.update(read_state(read_json(path)))
-    made._judge = Judge.of(Source(made.forest), made._also)
+    made._judge, made._training = Judge.of(Source(made.forest), made._also), Training()
     dry_run(made.constraints, made.schema, made.forest, made._orders)
     if made.forest.decision != "value":
         kernels.prepare(made.forest)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Integral
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
@@ -96,6 +96,29 @@ class ExplainerOptions:
         "Other models that have to give the wanted outcome, too",
         is_key=False,
         without=_WITH_THE_EXPLAINER | dict.fromkeys((REST, SERVICE, PAGE), _OF_THE_SERVER),
+    )  # fmt: skip
+    labels: Any = _option(
+        EXPLAINER, "array, optional", None, "The labels of the training rows, with which the model is trained again",
+        is_key=False,
+        without=_WITH_THE_EXPLAINER | dict.fromkeys((REST, SERVICE, PAGE), _OF_THE_SERVER) | {
+            COMMAND_LINE: "a model in a file cannot be trained again; --refits takes those that were",
+            CERTIFICATE: "a certificate names the models that have to agree",
+            MANIFEST: "it matters where hold= asks for it",
+        },
+    )  # fmt: skip
+    refits: Any = _option(
+        EXPLAINER, "sequence of models, optional", (), "The model as it was trained again, for hold",
+        is_key=False,
+        without=_WITH_THE_EXPLAINER | dict.fromkeys((REST, SERVICE, PAGE), _OF_THE_SERVER) | {
+            CERTIFICATE: "a certificate names the models that have to agree",
+            MANIFEST: "it matters where hold= asks for it",
+        },
+    )  # fmt: skip
+    hold: float | None = _option(
+        EXPLAIN, "float, optional", None, "The share of future models that has to give the wanted class, too",
+        limits="a number above 0.5 and below 1", wire=float | None,
+        without={PAGE: "the page asks for a probability"},
+        allows=lambda value: value is None or (isinstance(value, Real) and 0.5 < float(value) < 1),
     )  # fmt: skip
     target: Any = _option(
         EXPLAIN, "a class, Probability, Interval, Score or a list with one a row, optional", None,

@@ -62,9 +62,11 @@ class Service:
         title: str = "treefocus",
         ids: Sequence[str] | None = None,
         also: Sequence[Any] = (),
+        labels: Any = None,
+        refits: Sequence[Any] = (),
     ) -> None:
         self._model, self._data, self._schema, self.title = model, data, schema, title
-        self._also = tuple(also)
+        self._companions = {"also": tuple(also), "labels": labels, "refits": tuple(refits)}
         self.limits = limits or Limits()
         self.on_answer: list[Callable[[Explanations], None]] = []  # who hears of answers
         self.asked = asked or ExplainOptions()
@@ -94,7 +96,7 @@ class Service:
 
     def _built(self, **options: Any) -> Explainer:
         given = {name: _THAWED[name](own) if name in _THAWED else own for name, own in options.items()}
-        return Explainer(self._model, self._data, schema=self._schema, also=self._also, **given)
+        return Explainer(self._model, self._data, schema=self._schema, **self._companions, **given)
 
     def _identity(self) -> str:
         """What answers depend on besides the call: the model, the space of the data, the defaults."""
@@ -125,7 +127,7 @@ class Service:
         limit = self.asked.time_limit if question.time_limit is None else question.time_limit
         found = self.explainer(question).explain(
             rows, question.target, question.strategy, time_limit=limit, n_jobs=n_jobs,
-            seed=question.seed, progress=False if errand is None else errand.heard, n=question.n,
+            seed=question.seed, progress=False if errand is None else errand.heard, n=question.n, hold=question.hold,
         )  # fmt: skip
         for hear in self.on_answer:
             hear(found)

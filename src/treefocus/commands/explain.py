@@ -52,6 +52,8 @@ def explain(
     data: options.Data,
     train: options.Train = None,
     also: options.Also = None,
+    refits: options.Refits = None,
+    hold: options.Hold = None,
     schema: options.SchemaFile = None,
     distance: options.DistanceName = OPTIONS["distance"].default,
     fix: options.Fix = None,
@@ -124,9 +126,10 @@ def explain(
         "weights": weights_of(weight),
         "vary": vary,
         "also": [load_model(path, allow_pickle=allow_pickle) for path in also or ()],
+        "refits": [load_model(path, allow_pickle=allow_pickle) for path in refits or ()],
     }
     wanted = partial(target_of, target, at_least, between)
-    search = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}
+    search = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed, "hold": hold}
     if output is not None and is_folder(output):
         if letters is not None:
             raise InvalidInput("--letters are for answers in a file or on the screen, not in a folder.")

@@ -42,6 +42,11 @@ Also = Annotated[
     list[Path] | None,
     typer.Option(metavar="MODEL", help=OPTIONS["also"].told(": a model file") + " Repeatable."),
 ]
+Refits = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="MODEL", help=OPTIONS["refits"].told(": a model file") + " Repeatable."),
+]
+Hold = Annotated[float | None, typer.Option(metavar="SHARE", help=OPTIONS["hold"].told(": 0.95, say"))]
 SchemaFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help=OPTIONS["schema"].told(", as `treefocus schema` writes it: .yaml")),

@@ -15,6 +15,7 @@ from treefocus.explanation.change import Changes, changes_of
 from treefocus.explanation.predictions import Predicted
 from treefocus.explanation.reasons import Reason, reasons_of
 from treefocus.explanation.rounding import shortest_in_cell
+from treefocus.explanation.stability import Stability
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.problem.problem import Problem
 from treefocus.problem.question import Group, Question, scattered
@@ -42,6 +43,8 @@ class Answers:
     seconds: float = 0.0
     row_labels: tuple[Any, ...] | None = None  # where the table does not have them
     others: tuple[Self, ...] = ()  # every row's second way out, third, ..., as far as they were asked for
+    held: Stability | None = None  # what other models say of the answers, where they were asked
+    smallest: Floats | None = None  # (n_rows,) the distance of the smallest change, where more was asked for
     larger: Floats | None = None  # (n_rows,) by how much, as a share, round numbers make the changes larger
 
     @classmethod

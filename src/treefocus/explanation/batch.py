@@ -15,13 +15,15 @@ import numpy as np
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation import json as interchange
 from treefocus.explanation import predictions, summary
+from treefocus.explanation.agreement import stability_of
 from treefocus.explanation.answers import Answers
 from treefocus.explanation.audit.audit import Audit, audit_of
 from treefocus.explanation.audit.preclusion import SAMPLE
 from treefocus.explanation.change import Change, as_written
-from treefocus.explanation.frame import answer_columns, change_columns
+from treefocus.explanation.frame import answer_columns, change_columns, nullable
 from treefocus.explanation.json import FORMAT
 from treefocus.explanation.row import Explanation
+from treefocus.explanation.stability import Stability
 from treefocus.explanation.summary import AskedFeature, BatchSummary
 from treefocus.model.forest import Floats
 from treefocus.render import html, plot
@@ -107,7 +109,11 @@ class Explanations(Answers):
 
     def records(self) -> dict[str, list[Any]]:
         """Columns of `to_frame`, by name. Where several ways out were asked for, a line a way, with its number."""
-        return answer_columns(self)
+        columns = answer_columns(self)
+        if self.held is None or self.others:
+            return columns
+        added = {"stability": self.held.share, "stability_low": self.held.low, "stability_high": self.held.high}
+        return columns | {name: nullable(own) for name, own in added.items() if name not in columns}
 
     def changes_frame(self) -> Any:
         """Every change of every row as a DataFrame like the input: row, feature, before, after, change, share, unit."""
@@ -217,6 +223,9 @@ class Explanations(Answers):
                 "features": [one.to_dict() for one in self.asked()],
             }
         )
+        if self.held is not None:
+            low, high = self.held.interval
+            result["stability"] = {"models": self.held.n_models, "mean": self.held.mean, "low": low, "high": high}
         if groups is not None:
             labels = self._column(groups) if isinstance(groups, str) else list(groups)
             result["groups"] = summary.burdens(labels, self.status, self.distance)
@@ -262,6 +271,25 @@ class Explanations(Answers):
             self, groups, own_column=self._column, reference=reference, min_group=min_group, level=level, why=why,
             first_row=first_row, n_jobs=n_jobs,
         )  # fmt: skip
+
+    def stability(self, models: Sequence[Any]) -> Stability:
+        """How many of these models give every answer the same class, or a number where it was asked for.
+
+        Parameters
+        ----------
+        models : sequence of fitted models
+            As `treefocus.refits` makes them: they read the same table as the model.
+
+        Returns
+        -------
+        Stability
+            A share a row with its confidence interval; `with_stability` keeps it with the answers.
+        """
+        return stability_of(self, models)
+
+    def with_stability(self, models: Sequence[Any]) -> Explanations:
+        """The same, with what these models say of the answers: in `to_frame`, `summary` and `to_html`."""
+        return replace(self, held=stability_of(self, models))
 
     def labelled(self, labels: Sequence[Any] | None) -> Explanations:
         """The same with other names for the rows; None leaves them."""

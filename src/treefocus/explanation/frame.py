@@ -65,9 +65,9 @@ def _columns(answers: Answers) -> dict[str, list[Any]]:
         "predicted": [plain(label) for label in answers.predicted],
         "outcome": [plain(label) for label in answers.outcome],
         "status": [status.name for status in answers.status],
-        "distance": _nullable(answers.distance),
+        "distance": nullable(answers.distance),
         "lower_bound": answers.lower_bound.tolist(),
-        "gap": _nullable(answers.gap),
+        "gap": nullable(answers.gap),
         "reason": [str(reason) for reason in answers.why],
     } | {(name if name not in _OWN_COLUMNS else f"{name} (value)"): column for name, column in points.items()}
 
@@ -81,7 +81,7 @@ def _answers_of(answers: Answers, j: int) -> list[Any]:
     if feature.counting is not None:
         return [None if np.isnan(value) else told_value(value, feature) for value in points.tolist()]
     if table.labels_of(j) is None:
-        return _nullable(points, is_whole=_is_whole(answers, j))
+        return nullable(points, is_whole=_is_whole(answers, j))
     cells = zip(table.labelled(j, points), answers.has_answer, strict=True)
     return [plain(cell) if is_there and not is_null(cell) else None for cell, is_there in cells]
 
@@ -107,6 +107,7 @@ def _interleaved(ways: list[dict[str, list[Any]]]) -> dict[str, list[Any]]:
     return {first: columns.pop(first), "way": [k + 1 for k, _ in lines]} | columns
 
 
-def _nullable(values: Floats, is_whole: bool = False) -> list[float | None]:
+def nullable(values: Floats, is_whole: bool = False) -> list[float | None]:
+    """Numbers, None for a missing one."""
     kind = int if is_whole else float
     return [None if np.isnan(value) else kind(value) for value in values]

@@ -169,6 +169,25 @@ class Explanation:
         return None if self.batch.larger is None else float(self.batch.larger[self.i])
 
     @property
+    def held(self) -> tuple[int, int] | None:
+        """How many of how many other models give the answer the wanted outcome; None where they were not asked."""
+        known = self.batch.held
+        return None if known is None or not self.status.has_answer else (known.counted(self.i), known.n_models)
+
+    @property
+    def price(self) -> float | None:
+        """How many times the smallest change this one is; None where no more was asked for, or nobody knows."""
+        if self.batch.smallest is None or self.distance is None:
+            return None
+        smallest = float(self.batch.smallest[self.i])
+        return self.distance / smallest if smallest > 0 else None
+
+    @property
+    def is_demanding(self) -> bool:
+        """Whether more was asked for than that the model gives the wanted outcome: other models, or room to move."""
+        return bool(self.batch.groups) and self.batch.asked_of(self.i)[0].question.is_demanding
+
+    @property
     def others(self) -> tuple[Explanation, ...]:
         """Further ways out, as far as they were asked for, with or without an answer."""
         return tuple(Explanation(other, self.i) for other in self.batch.others)

@@ -104,6 +104,11 @@ class Question:
         )
 
     @property
+    def is_demanding(self) -> bool:
+        """Whether more is asked for than that the model gives the wanted outcome."""
+        return bool(self.also)
+
+    @property
     def _is_of_classes(self) -> bool:
         """Whether a class is asked for."""
         return self.forest.decision != "value" and not isinstance(self.target, Probability | Interval)

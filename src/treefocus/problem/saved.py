@@ -29,7 +29,7 @@ _MEASURES = {one.__name__: one for one in (LocalOutlierFactor, IsolationScore)}
 _ARRAYS = ("_integer", "_has_fractions")
 _PLAIN = ("distance_name", "_has_data")
 _REBUILT = ("_folding", "_coding")  # from the model and the schema
-_LIVE = ("_judge",)  # the source model's, which stays behind
+_LIVE = ("_judge", "_training")  # the source model's, which stays behind, and its refits
 _OBJECTS = (
     "forest",
     "schema",

@@ -102,6 +102,9 @@ def _summary(found: BatchView, summary: Mapping[str, Any], phrases: Catalogue) -
         (words["mean distance"], phrases.rounded(summary["mean_distance"])),
         (words["features changed"], phrases.rounded(summary["mean_features_changed"], 3)),
     ]
+    if summary.get("stability"):
+        known = summary["stability"]
+        facts.append((words["other models that agree"].format(models=known["models"]), _share(known["mean"], phrases)))
     facts += [(phrases.statuses[name], phrases.number(count)) for name, count in summary["status"].items()]
     parts = ["<dl>", *(f"<div><dt>{_safe(name)}</dt><dd>{_safe(value)}</dd></div>" for name, value in facts), "</dl>"]
     if summary["features"]:

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(progress: bool | Callable[[int], None], n_rows: int) -> Iterator[Callable[[int], None] | None]:
+def progress_bar(
+    progress: bool | Callable[[int], None], n_rows: int, doing: str = "explaining"
+) -> Iterator[Callable[[int], None] | None]:
     """The function that hears progress: the user's, a bar's, or none."""
     if not progress:
         yield None
@@ -17,8 +19,8 @@ def progress_bar(progress: bool | Callable[[int], None], n_rows: int) -> Iterato
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("explaining", total=n_rows)
+            task = bar.add_task(doing, total=n_rows)
             yield lambda done: bar.update(task, completed=done)
             bar.update(task, completed=n_rows)

@@ -44,8 +44,17 @@ def _lines(record: Mapping[str, Any]) -> list[str]:
         lines.append(f"mean distance: {phrases.rounded(record['mean_distance'])}")
         lines.append(f"mean gap to the proven bound: {phrases.share(record['mean_gap'], 1)}")
         lines.append(f"features changed, on average: {phrases.rounded(record['mean_features_changed'], 3)}")
+    if record.get("stability"):
+        lines.append(stability_line(record["stability"]))
     lines.append(f"{phrases.rounded(record['seconds'], 3)} s")
     return lines
+
+
+def stability_line(known: Mapping[str, Any]) -> str:
+    """How many other models give the answers the wanted outcome."""
+    share, ends = catalogue(DEFAULT).share, (known["low"], known["high"])
+    told = f"holds for {share(known['mean'], 1)} of {known['models']} other models"
+    return told if ends[0] != ends[0] else f"{told} (95 %: {share(ends[0], 1)} to {share(ends[1], 1)})"
 
 
 def feature_cells(record: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -20,6 +20,7 @@ _CENTS = 2  # decimals, of which both are written: 4,431.50
 _EXACT = 2.0**53  # whole numbers up to here have exact differences
 _FIRST = 4  # changes that are told at once
 _SLIGHTLY = 0.1  # a share of the change
+_DEARER = 1.005  # times the smallest change, from which on it is told
 
 
 def sentence(explanation: RowView, language: str = DEFAULT, *, with_proof: bool = False) -> str:
@@ -54,7 +55,8 @@ def _told(explanation: RowView, language: str) -> str:
     if explanation.likelihood is not None and explanation.likelihood[1] is not None:
         changes = listed_changes(explanation, phrases, is_person=False)
         likely = sentence_of_likelihood(explanation, phrases, changes)
-        return " ".join([likely, *_in_round_numbers(explanation, phrases), enough(explanation, phrases)])
+        sure = [enough(explanation, phrases), *_holding(explanation, phrases)]
+        return " ".join([likely, *_in_round_numbers(explanation, phrases), *sure])
     if said_before and said_after:
         phrase = phrases.said_obeys if is_same else phrases.said_would
         values = {"subject": subject, "before": said_before, "after": said_after}
@@ -63,13 +65,25 @@ def _told(explanation: RowView, language: str) -> str:
         values = {"name": name, "before": before, "after": after}
     is_person = bool(said_before and said_after)
     told = phrase.format(changes=listed_changes(explanation, phrases, is_person), **values)
-    told = " ".join([told, *_in_round_numbers(explanation, phrases), enough(explanation, phrases)])
+    sure = [enough(explanation, phrases), *_holding(explanation, phrases)]
+    told = " ".join([told, *_in_round_numbers(explanation, phrases), *sure])
     return " ".join([told, *further_ways(explanation, language, is_person=is_person)])
 
 
 def _in_round_numbers(explanation: RowView, phrases: Catalogue) -> list[str]:
     """That numbers are rounded, where the answer was put into round ones."""
     return [] if explanation.larger is None else [phrases.recourse["rounded"]]
+
+
+def _holding(explanation: RowView, phrases: Catalogue) -> list[str]:
+    """For how many other models the answer holds, and what that costs."""
+    words, price = phrases.recourse, explanation.price
+    told = []
+    if explanation.held is not None:
+        told.append(words["holds for"].format(agree=explanation.held[0], models=explanation.held[1]))
+    if price is not None and price >= _DEARER:
+        told.append(words["times the smallest"].format(factor=phrases.rounded(price, 2)))
+    return told
 
 
 def further_ways(explanation: RowView, language: str = DEFAULT, *, is_person: bool = False) -> list[str]:
@@ -85,7 +99,7 @@ def further_ways(explanation: RowView, language: str = DEFAULT, *, is_person: bo
 def enough(explanation: RowView, phrases: Catalogue) -> str:
     """Whether a smaller change would be enough, in words."""
     if explanation.status.name == "OPTIMAL":
-        return phrases.smallest
+        return phrases.recourse["smallest that holds"] if explanation.is_demanding else phrases.smallest
     is_close = _has_bound(explanation) and (explanation.gap or 0.0) <= _SLIGHTLY
     return phrases.slightly_smaller if is_close else phrases.maybe_smaller
 

@@ -23,6 +23,7 @@ from treefocus import kernels
 from treefocus.errors import InvalidInput, reject
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
+from treefocus.options import check
 from treefocus.problem.targets import put
 from treefocus.scale.answers import answer_batch, answer_schema
 from treefocus.schema.dates import Counting
@@ -62,6 +63,7 @@ class Task:
     seed: int
     certificates: str = ""  # `PLAIN` or `WITH_PROOF`: the answers have a column of them, as JSON
     made_at: str | None = None  # what these say of the time
+    hold: float | None = None
 
     @classmethod
     def of(
@@ -74,6 +76,7 @@ class Task:
         time_limit: float | None = None,
         n_jobs: int | None = None,
         seed: int = 0,
+        hold: float | None = None,
     ) -> Task:
         """The task with these options of `explain_batches`; misuse is reported here, not by a worker."""
         if isinstance(target, np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
@@ -82,8 +85,11 @@ class Task:
         kernels.n_threads(n_jobs)
         if isinstance(strategy, str) and strategy == "auto" and time_limit is None:
             strategy = Auto(time_limit=None, node_limit=NODE_LIMIT)  # the same answers on every machine
+        check(hold=hold)
+        if hold is not None:
+            explainer.prepare(target, hold)  # here, once, and not by every worker
         alone = copy.copy(explainer)  # which leaves the source model behind
-        return cls(alone, tuple(keep), target, as_strategy(strategy), time_limit, n_jobs, seed)
+        return cls(alone, tuple(keep), target, as_strategy(strategy), time_limit, n_jobs, seed, hold=hold)
 
     def features(self, source: pa.Schema) -> list[str]:
         """The columns of the input that the model reads, in its order; the input is checked."""
@@ -147,6 +153,7 @@ class Task:
             n_jobs=self.n_jobs,
             progress=heed,
             seed=self.seed,
+            hold=self.hold,
         )
         return found, beyond
 
@@ -192,6 +199,7 @@ def explain_batches(
     time_limit: float | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
+    hold: float | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Explain record batches, one after the other; each gives a record batch of answers, a line a row, in order.
 
@@ -201,7 +209,14 @@ def explain_batches(
     same on every machine. Answers are checked on the forest, not on the source model, which need not be there.
     """
     task = Task.of(
-        explainer, keep=keep, target=target, strategy=strategy, time_limit=time_limit, n_jobs=n_jobs, seed=seed
+        explainer,
+        keep=keep,
+        target=target,
+        strategy=strategy,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        seed=seed,
+        hold=hold,
     )
     return answered(task, (Rows(batch) for batch in batches))
 

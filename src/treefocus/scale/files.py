@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from treefocus.errors import InvalidInput, StorageFailed, reject
 from treefocus.explainer import Explainer
+from treefocus.model.fingerprint import fingerprint
 from treefocus.scale import manifest as manifests
 from treefocus.scale.batches import PLAIN, WITH_PROOF, Task
 from treefocus.scale.dataset import open_dataset
@@ -151,8 +152,15 @@ def _question(task: Task, source: RowSource, part_rows: int) -> dict[str, Any]:
         "seed": task.seed,
         "keep": list(task.keep),
         "part_rows": part_rows,
+        **({} if task.hold is None else {"hold": _held(task)}),
     }
     return question | ({"certificates": task.certificates} if task.certificates else {})
+
+
+def _held(task: Task) -> dict[str, Any]:
+    """What is promised, and on which pool of refits it rests."""
+    pool = task.explainer.pool
+    return {"share": task.hold, "pool": None if pool is None else fingerprint(pool)}
 
 
 def _part_rows(asked: int | None, n_features: int) -> int:

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from treefocus.explainer import Explainer
+from treefocus.explanation.training import Training
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Forest
 from treefocus.search.judge import Judge
+
+_APART = (Forest, Judge, Training)  # which have fingerprints of their own, or matter where they are asked for
 
 
 def digest_of(value: Any) -> str:
@@ -27,7 +30,7 @@ def digest_of(value: Any) -> str:
 
 def explainer_fingerprints(explainer: Explainer) -> dict[str, str]:
     """Of the model, and of everything else that the explainer was made with."""
-    others = {name: value for name, value in explainer.__getstate__().items() if not isinstance(value, Forest | Judge)}
+    others = {name: value for name, value in explainer.__getstate__().items() if not isinstance(value, _APART)}
     others["_also"] = [fingerprint(forest) for forest in explainer.also]
     return {"model": fingerprint(explainer.forest), "question": digest_of(others)}
 

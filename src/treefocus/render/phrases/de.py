@@ -137,6 +137,7 @@ CATALOGUE = Catalogue(
         "rows": "Zeilen",
         "rows with an answer": "Zeilen mit Antwort",
         "mean distance": "mittlerer Abstand",
+        "other models that agree": "Zustimmung von {models} anderen Modellen",
         "features changed": "geänderte Merkmale je Zeile",
         "asked-for features": "Am häufigsten verlangte Merkmale",
         "rows asked": "Zeilen",
@@ -187,6 +188,9 @@ CATALOGUE = Catalogue(
         "bounds proven": "Auch ohne jede Bedingung führt keine Änderung innerhalb der Grenzen zur gewünschten Antwort; "
         "das ist bewiesen.",
         "bounds unproven": "Auch ohne jede Bedingung wurde keine Änderung innerhalb der Grenzen gefunden.",
+        "smallest that holds": "Keine kleinere Änderung hielte ebenso.",
+        "holds for": "Die Antwort gilt für {agree} von {models} neu trainierten Modellen.",
+        "times the smallest": "Das ist das {factor}-Fache der kleinsten Änderung.",
         "model in the way": "Modell {models} steht im Weg: Die übrigen würden zustimmen.",
         "models in the way": "Die Modelle {models} stehen im Weg: Die übrigen würden zustimmen.",
         "nothing in the way": "Keine Bedingung steht im Weg.",

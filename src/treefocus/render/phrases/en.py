@@ -130,6 +130,7 @@ CATALOGUE = Catalogue(
         "rows": "Rows",
         "rows with an answer": "rows with an answer",
         "mean distance": "mean distance",
+        "other models that agree": "agreement of {models} other models",
         "features changed": "features changed per row",
         "asked-for features": "Most asked-for features",
         "rows asked": "rows",
@@ -180,6 +181,9 @@ CATALOGUE = Catalogue(
         "bounds proven": "Even without any constraint, no change within the bounds gets the wanted answer, which is "
         "proven.",
         "bounds unproven": "Even without any constraint, no change within the bounds was found.",
+        "smallest that holds": "No smaller change would hold as well.",
+        "holds for": "The answer holds for {agree} of {models} models that were trained again.",
+        "times the smallest": "It is {factor} times the smallest change.",
         "model in the way": "Model {models} stands in the way: the others would agree.",
         "models in the way": "Models {models} stand in the way: the others would agree.",
         "nothing in the way": "No constraint stands in the way.",

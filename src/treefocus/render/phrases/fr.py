@@ -137,6 +137,7 @@ CATALOGUE = Catalogue(
         "rows": "Lignes",
         "rows with an answer": "lignes avec réponse",
         "mean distance": "distance moyenne",
+        "other models that agree": "accord de {models} autres modèles",
         "features changed": "variables changées par ligne",
         "asked-for features": "Variables les plus demandées",
         "rows asked": "lignes",
@@ -187,6 +188,9 @@ CATALOGUE = Catalogue(
         "bounds proven": "Même sans aucune contrainte, aucun changement dans les bornes ne donne la réponse voulue, "
         "c'est prouvé.",
         "bounds unproven": "Même sans aucune contrainte, aucun changement dans les bornes n'a été trouvé.",
+        "smallest that holds": "Aucun changement plus petit ne tiendrait aussi bien.",
+        "holds for": "La réponse vaut pour {agree} des {models} modèles réentraînés.",
+        "times the smallest": "Cela représente {factor} fois le plus petit changement.",
         "model in the way": "Le modèle {models} fait obstacle : les autres seraient d'accord.",
         "models in the way": "Les modèles {models} font obstacle : les autres seraient d'accord.",
         "nothing in the way": "Aucune contrainte ne fait obstacle.",

@@ -1,0 +1,91 @@
+"""What refits are made of, made once and kept: the model, the training rows and their labels, or models given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from treefocus import kernels
+from treefocus.errors import InvalidInput
+from treefocus.explanation.holding import N_REFITS, N_ROWS, Holding
+from treefocus.explanation.refits import refits
+from treefocus.model.forest import Floats, Forest
+from treefocus.model.source import Source
+from treefocus.problem.question import Question
+from treefocus.problem.targets import Interval, Probability, as_targets
+
+
+@dataclass(eq=False)
+class Training:
+    """How the model can be trained again, and the refits once they were."""
+
+    model: Any = None
+    data: Any = None
+    labels: Any = None
+    models: tuple[Any, ...] = ()  # that were trained again already
+    names: Sequence[str] | None = None
+    fitted: Callable[[Sequence[Any]], tuple[Source, ...]] | None = None  # models as rows of the first one take them
+    kept: Holding | None = None
+    lock: Any = field(default_factory=Lock, repr=False)  # a server asks from several threads
+
+    @property
+    def can_refit(self) -> bool:
+        """Whether there are refits, or what they are made of."""
+        return self.kept is not None or self.labels is not None or bool(self.models)
+
+    def holding(self) -> Holding:
+        """The refits in their three parts."""
+        with self.lock:
+            if self.kept is None:
+                assert self.fitted is not None, "who can refit knows how models are read"
+                self.kept = Holding.of(self.fitted(list(self._models())))
+            return self.kept
+
+    def _models(self) -> Sequence[Any]:
+        if self.models:
+            return self.models
+        if self.data is None:
+            raise InvalidInput("labels= needs data=: the training rows that they are the labels of.")
+        table = self.data
+        if self.names is not None and hasattr(table, "columns"):
+            table = table[list(self.names)]
+        return refits(self.model, table, self.labels, N_REFITS)
+
+    def portable(self) -> Training:
+        """The same to be sent elsewhere: with forests in place of live models, once the refits are made."""
+        return self if self.kept is None else Training(kept=self.kept.without_models())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the lock, and without the model where there is nothing to train it with."""
+        own = self.__dict__ if self.can_refit else Training().__dict__
+        return {name: value for name, value in own.items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state | {"lock": Lock()}
+
+
+def wanted_labels(question: Question) -> list[Any]:
+    """(n_rows,) the class that each row wants, of a question that asks for classes."""
+    forest, target = question.forest, question.target
+    if forest.decision == "value" or isinstance(target, Probability | Interval):
+        raise InvalidInput("hold= is a margin itself, for a class as target=, not for a probability or a number.")
+    targets = as_targets(target, forest, len(question.rows))
+    if (targets < 0).any() and forest.n_classes != 2:
+        raise InvalidInput("hold= takes the class that is wanted, target=, where a model has more than two.")
+    wanted = np.where(targets >= 0, targets, 1 - kernels.predict(forest, question.rows))
+    return [forest.classes.tolist()[k] for k in wanted]
+
+
+def calibration_rows(forest: Forest, examples: Floats | None, label: Any) -> Floats:
+    """Some rows of the data that do not have the wanted class yet, the same ones every time."""
+    if examples is None:
+        raise InvalidInput("hold= needs data=: rows on which its margin is calibrated.")
+    others = np.flatnonzero(forest.classes[kernels.predict(forest, examples)] != label)
+    if not others.size:
+        return examples[:0]
+    chosen = np.random.default_rng(0).choice(others, min(N_ROWS, len(others)), replace=False)
+    return np.asarray(examples[np.sort(chosen)])
