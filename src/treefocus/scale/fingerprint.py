@@ -16,6 +16,7 @@ from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Forest
 from treefocus.search.judge import Judge
 
+_EARLIER = ("_own_predict", "_own_scores", "_own_probabilities")  # so that folders of earlier versions are known again
 _APART = (Forest, Judge, Training)  # which have fingerprints of their own, or matter where they are asked for
 
 
@@ -30,8 +31,11 @@ def digest_of(value: Any) -> str:
 
 def explainer_fingerprints(explainer: Explainer) -> dict[str, str]:
     """Of the model, and of everything else that the explainer was made with."""
-    others = {name: value for name, value in explainer.__getstate__().items() if not isinstance(value, _APART)}
-    others["_also"] = [fingerprint(forest) for forest in explainer.also]
+    state = explainer.__getstate__()
+    others = {name: value for name, value in state.items() if not isinstance(value, _APART) and name != "_also"}
+    others |= dict.fromkeys(_EARLIER)
+    if explainer.also:
+        others["_also"] = [fingerprint(forest) for forest in explainer.also]
     return {"model": fingerprint(explainer.forest), "question": digest_of(others)}
 
 
