@@ -126,8 +126,8 @@ class RowsDone:
         self._count: Any = ray.remote(num_cpus=0)(_Count).remote()
 
     def add(self, n_rows: int) -> None:
-        """So many more."""
-        self._count.add.remote(n_rows)
+        """So many more, counted before the batch counts as done."""
+        ray.get(self._count.add.remote(n_rows))
 
     @property
     def value(self) -> int:
