@@ -80,7 +80,8 @@ def findings(facts: Record) -> list[str]:
         return ["There are no two groups to compare."]
     if not tested:
         return ["No comparison has enough rows for a conclusion."]
-    head = f"{len(tested)} comparisons, corrected for their number (Holm), at {share(facts['level'])}:"
+    counted = "1 comparison" if len(tested) == 1 else f"{len(tested)} comparisons, corrected for their number (Holm)"
+    head = f"{counted}, at {share(facts['level'])}:"
     if not found:
         return [f"{head} none of the differences is more than chance can do."]
     return [head, *(f"  - {finding(one, facts)}" for one in found)]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,8 @@ class Status(Enum):
     NOT_FOUND = "no change was found, and none was ruled out"
     INVALID = "the row cannot be read by the model"
 
-    def __hash__(self) -> int:
-        return object.__hash__(self)  # by identity; that of Enum is slow, and there is one for every row
+    if not TYPE_CHECKING:
+        __hash__ = object.__hash__  # by identity; that of Enum is slow, and there is one for every row
 
     @property
     def has_answer(self) -> bool:
