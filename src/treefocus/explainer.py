@@ -102,12 +102,13 @@ class Explainer:
         The only columns that may change, by name or number; all of them if not given. The same as `Fixed` of all
         others, which `constraints` then holds.
     also : model or sequence of models, optional
-        Other models of the same columns, of any supported libraries, that have to give the wanted outcome, too: last
-        year's, say, or some that were trained again. The closest answer for all of them is found, and proven.
-    labels : array of shape (n_rows,), optional
-        The labels of the training rows `data`, with which the model is trained again for `explain(hold=...)`.
+        Other models that have to give the wanted outcome, too: last year's, say, or some that were trained again; of
+        the same columns and any supported libraries. The closest answer for all of them is found, and proven.
+    labels : array, optional
+        The labels of the training rows, with which the model is trained again for `explain(hold=...)`; one a row of
+        `data`.
     refits : sequence of models, optional
-        The same where they were trained already, as `treefocus.refits` does.
+        The model as it was trained again, for hold, where that is done already; `treefocus.refits` does it.
 
     Examples
     --------
@@ -231,9 +232,9 @@ class Explainer:
             What happens when Ctrl-C has stopped the search: "raise" KeyboardInterrupt, or "return" what was found by
             then, with a warning; rows that the search did not reach have no answer, or no proof.
         hold : float, optional
-            The share of future models, trained again with other seeds and on other draws of the rows, that has to give
-            the wanted class, too: 0.95, say. It takes `labels=` or `refits=`; of forests that vote the law of their
-            votes has to do without. `found.held` has what was measured, `found[0].price` what it costs.
+            The share of future models that has to give the wanted class, too: 0.95, say, of models that are trained
+            again with other seeds and on other draws of the rows. It takes `labels=` or `refits=`; of forests that vote
+            the law of their votes has to do without. `found.held` has what was measured, `found[0].price` its cost.
 
         Returns
         -------

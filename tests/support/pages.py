@@ -71,6 +71,10 @@ def violations(page: Any) -> list[str]:
     """What the rules of axe-core, and the width of the screen, do not allow."""
     from axe_playwright_python.sync_playwright import Axe
 
+    # The thin bar of a request under way is the framework's own, and gone when the page is drawn.
+    page.wait_for_function(
+        "[...document.querySelectorAll('.q-loading-bar')].every((bar) => getComputedStyle(bar).opacity === '0')"
+    )
     found = Axe().run(page).response["violations"]
     told = [f"{one['id']}: {one['nodes'][0]['html'][:200]} {one['nodes'][0]['failureSummary'][:300]}" for one in found]
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

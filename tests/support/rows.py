@@ -30,6 +30,9 @@ class ShownRow:
     favoured: Any = None
     likelihood: tuple[float, float | None] | None = None
     larger: float | None = None
+    held: tuple[int, int] | None = None
+    price: float | None = None
+    is_demanding: bool = False
 
     @classmethod
     def of(cls, one: Explanation) -> ShownRow:

@@ -1,0 +1,264 @@
+"""Advice that holds: how many retrained models confirm an answer, and what that costs.
+
+    python benchmarks/holds.py FOLDER             German, Adult, COMPAS, Phishing, Spambase of FOLDER, and loans
+    python benchmarks/holds.py FOLDER --tables german --models rf4 --rows 25 --held-out 30
+
+FOLDER (or TREEFOCUS_BENCH) has the tables of OCEAN's authors (*.csv.gz: names, kinds, what may change, rows). Models:
+`rf4`, 100 trees of depth 4, `rf`, a random forest by its defaults, `xgb`, XGBoost by its defaults. Rows with the
+unwanted class are asked for the other one, Manhattan. *Validity* is the share of held-out refits (other seeds, other
+bootstrap rows, never those that an answer was made with) that give the wanted class, over all rows with an answer;
+*distance* is in multiples of the smallest change. Methods:
+
+smallest        the default
+p >= 0.6        a margin on the model's own probability
+hold            `hold=0.95` with refits of its own
+also 5, also 20 that many refits have to agree, jointly
+votes           the law of a forest's votes without any refit, after Forel, Parmentier and Vidal, "Don't explain
+                noise" (2022)
+RobX            after Dutta et al. (2022): from the smallest change step by step towards near training rows that are
+                stable themselves, until the model's probability in a sample around the point, less its spread,
+                passes a limit
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from treefocus import Explainer, Fixed, Increasing, Probability, loans, refits
+
+TABLES = {name: name for name in ("adult", "compas", "phishing", "spambase")} | {"german": "german-credit"}
+PROMISE = 0.95
+N_REFITS = 40  # that answers may be made with
+STABLE, SAMPLE, SPREAD, STEPS, NEIGHBOURS = 0.6, 60, 0.1, 20, 10  # of RobX
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, its training rows, and the people whom it turns down."""
+
+    name: str
+    model: Any
+    X: pd.DataFrame
+    y: np.ndarray
+    people: pd.DataFrame
+    wanted: Any
+    constraints: list[Any]
+
+    def explainer(self, **options: Any) -> Explainer:
+        """An explainer of the model, with these options besides."""
+        return Explainer(self.model, self.X, constraints=self.constraints, **options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default=os.environ.get("TREEFOCUS_BENCH"))
+    parser.add_argument("--tables", nargs="+", default=[*TABLES, "loans"])
+    parser.add_argument("--models", nargs="+", default=["rf4", "rf", "xgb"])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--rows", type=int, default=50)
+    parser.add_argument("--held-out", type=int, default=50)
+    chosen = parser.parse_args()
+    heads = f"{'method':9} {'found':>7} {'proven':>7} {'validity':>9} {'distance':>9} {'s a row':>8}"
+    print(f"{'table':10} {'model':5} {heads}")
+    for table in chosen.tables:
+        for kind in chosen.models:
+            case = case_of(table, kind, chosen.folder, chosen.rows)
+            for line in compared(case, chosen.methods, chosen.held_out):
+                print(f"{table:10} {kind:5} {line}", flush=True)
+
+
+def compared(case: Case, methods: list[str], n_held_out: int) -> Iterator[str]:
+    """A line a method."""
+    own = refits(case.model, case.X, case.y, n=N_REFITS, seed=1)
+    held_out = refits(case.model, case.X, case.y, n=n_held_out, seed=2)
+    smallest = case.explainer().explain(case.people, case.wanted)
+    for name in methods:
+        began = time.perf_counter()
+        points, distance, proven = METHODS[name](case, own, smallest)
+        seconds = (time.perf_counter() - began) / len(case.people)
+        has = np.isfinite(distance)
+        agree = [model.predict(points[has]) == case.wanted for model in held_out] if has.any() else [np.zeros(0)]
+        least = smallest.distance[has & smallest.has_answer]
+        times = distance[has & smallest.has_answer].mean() / least.mean() if has.any() else np.nan
+        counted = f"{has.sum():>3}/{len(has):<3} {proven.mean():>7.0%}"
+        yield f"{name:9} {counted} {np.mean(agree):>9.1%} {times:>9.2f} {seconds:>8.2f}"
+
+
+# --- the methods: (answers, distance, is proven), a row each
+
+Answers = tuple[pd.DataFrame, np.ndarray, np.ndarray]
+
+
+def _told(found: Any) -> Answers:
+    proven = np.array([one.name in ("OPTIMAL", "INFEASIBLE") for one in found.status])
+    return found.counterfactuals, np.where(found.has_answer, found.distance, np.nan), proven
+
+
+def by_smallest(case: Case, own: list[Any], smallest: Any) -> Answers:
+    return _told(smallest)
+
+
+def by_margin(case: Case, own: list[Any], smallest: Any) -> Answers:
+    return _told(case.explainer().explain(case.people, Probability(case.wanted, 0.6)))
+
+
+def by_hold(case: Case, own: list[Any], smallest: Any) -> Answers:
+    return _told(case.explainer(refits=own).explain(case.people, case.wanted, hold=PROMISE))
+
+
+def by_votes(case: Case, own: list[Any], smallest: Any) -> Answers:
+    return _told(case.explainer().explain(case.people, case.wanted, hold=PROMISE))
+
+
+def by_also(n: int) -> Callable[[Case, list[Any], Any], Answers]:
+    def method(case: Case, own: list[Any], smallest: Any) -> Answers:
+        return _told(case.explainer(also=own[:n]).explain(case.people, case.wanted, time_limit=5))
+
+    return method
+
+
+def by_robx(case: Case, own: list[Any], smallest: Any) -> Answers:
+    """From each smallest change towards the nearest stable training rows; the closest point that is stable."""
+    explainer, draw = case.explainer(), np.random.default_rng(0)
+    size = np.where(explainer.space.scale > 0, explainer.space.scale, 1.0)
+    numbers = [j for j, labels in enumerate(explainer.column_labels) if labels is None]
+    is_wanted = case.model.predict(case.X) == case.wanted
+    rows = case.X[is_wanted].reset_index(drop=True)
+    rows = rows[_stability(case, rows, numbers, size, draw) >= STABLE].reset_index(drop=True)
+    points, distance = smallest.counterfactuals.copy(), np.full(len(case.people), np.nan)
+    for i in np.flatnonzero(smallest.has_answer):
+        start, person = smallest.counterfactuals.iloc[[i]], case.people.iloc[[i]]
+        ways = [_between(start, rows.iloc[[k]], numbers) for k in _nearest(start, rows, numbers, size)[:NEIGHBOURS]]
+        tried = pd.concat([start, *ways], ignore_index=True)
+        stable = (_stability(case, tried, numbers, size, draw) >= STABLE) & (case.model.predict(tried) == case.wanted)
+        if stable.any():
+            far = np.where(stable, _distances(person, tried, numbers, size), np.inf)
+            points.iloc[i], distance[i] = tried.iloc[int(far.argmin())], far.min()
+    return points, distance, np.zeros(len(distance), bool)
+
+
+def _stability(case: Case, rows: pd.DataFrame, numbers: list[int], size: np.ndarray, draw: Any) -> np.ndarray:
+    """(n_rows,) the mean probability of the wanted class in a sample around each row, less its spread."""
+    many = rows.loc[rows.index.repeat(SAMPLE)].reset_index(drop=True)
+    for j in numbers:
+        column = many.columns[j]
+        many[column] = many[column].astype(float) + draw.normal(0, SPREAD * size[j], len(many))
+    place = list(case.model.classes_).index(case.wanted)
+    sure = case.model.predict_proba(many)[:, place].reshape(len(rows), SAMPLE)
+    return np.asarray(sure.mean(axis=1) - sure.std(axis=1))
+
+
+def _between(start: pd.DataFrame, end: pd.DataFrame, numbers: list[int]) -> pd.DataFrame:
+    """Points on the way; whole numbers stay whole, categories change at the end."""
+    way = pd.concat([start] * STEPS, ignore_index=True)
+    share = np.linspace(1 / STEPS, 1, STEPS)
+    for j in numbers:
+        a, b, column = float(start.iloc[0, j]), float(end.iloc[0, j]), way.columns[j]
+        moved = a + share * (b - a)
+        is_whole = a.is_integer() and b.is_integer()
+        way[column] = np.where(share == 1, b, np.round(moved) if is_whole else moved).astype(start[column].dtype)
+    for j in set(range(way.shape[1])) - set(numbers):
+        way.iloc[-1, j] = end.iloc[0, j]
+    return way
+
+
+def _nearest(start: pd.DataFrame, rows: pd.DataFrame, numbers: list[int], size: np.ndarray) -> np.ndarray:
+    return np.argsort(_distances(start, rows, numbers, size), kind="stable")
+
+
+def _distances(person: pd.DataFrame, rows: pd.DataFrame, numbers: list[int], size: np.ndarray) -> np.ndarray:
+    """(n_rows,) Manhattan, in ranges of the columns; another category counts 1."""
+    total = np.zeros(len(rows))
+    for j in range(rows.shape[1]):
+        if j in numbers:
+            total += np.abs(rows.iloc[:, j].to_numpy(float) - float(person.iloc[0, j])) / size[j]
+        else:
+            total += rows.iloc[:, j].to_numpy() != person.iloc[0, j]
+    return total
+
+
+METHODS: dict[str, Callable[[Case, list[Any], Any], Answers]] = {
+    "smallest": by_smallest,
+    "p >= 0.6": by_margin,
+    "hold": by_hold,
+    "also 5": by_also(5),
+    "also 20": by_also(20),
+    "votes": by_votes,
+    "RobX": by_robx,
+}
+
+
+# --- the cases
+
+
+def case_of(table: str, kind: str, folder: str | None, n_rows: int) -> Case:
+    if table == "loans":
+        trained = loans.train()
+        X = pd.DataFrame(trained.X_train, columns=loans.SCHEMA.names)
+        test, y, wanted, rules = (
+            pd.DataFrame(trained.X_test, columns=X.columns),
+            trained.y_train,
+            "approved",
+            loans.CONSTRAINTS,
+        )
+    else:
+        if folder is None:
+            raise SystemExit("Give the folder of the tables, or set TREEFOCUS_BENCH.")
+        X, test, y, rules = read(Path(folder) / f"{TABLES[table]}.csv.gz")
+        wanted = 1
+    model = made(kind, X)
+    model.fit(X, np.asarray(y) == wanted if kind == "xgb" else y)
+    wanted = True if kind == "xgb" else wanted
+    people = test[model.predict(test) != wanted][:n_rows].reset_index(drop=True)
+    return Case(
+        table, model, X, np.asarray(y) == wanted if kind == "xgb" else np.asarray(y), people, wanted, list(rules)
+    )
+
+
+def read(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray, list[Any]]:
+    """Training rows, test rows, labels of the former, and what may not change."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        names, kinds, changes = (file.readline().strip().split(",") for _ in range(3))
+        frame = pd.read_csv(file, names=names)
+    y = frame.pop(names[-1]).to_numpy().astype(int)
+    for name, kind in zip(names[:-1], kinds, strict=False):
+        frame[name] = frame[name].astype(str) if kind == "C" else frame[name].astype(float if kind == "N" else int)
+    fixed = [name for name, change in zip(names, changes, strict=True) if change == "FIXED"]
+    rising = [name for name, change in zip(names, changes, strict=True) if change == "INC"]
+    rules: list[Any] = [*([Fixed(*fixed)] if fixed else []), *([Increasing(*rising)] if rising else [])]
+    X, test, y_train, _ = train_test_split(frame, y, test_size=0.3, random_state=0, stratify=y)
+    return X.reset_index(drop=True), test.reset_index(drop=True), y_train, rules
+
+
+def made(kind: str, X: pd.DataFrame) -> Any:
+    if kind == "xgb":
+        from xgboost import XGBClassifier
+
+        tree: Any = XGBClassifier(random_state=0, n_jobs=1)
+    else:
+        tree = RandomForestClassifier(100, max_depth=4 if kind == "rf4" else None, random_state=0)
+    words = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
+    if not words:
+        return clone(tree)
+    encoded = (OneHotEncoder(handle_unknown="ignore", sparse_output=False), words)
+    return make_pipeline(make_column_transformer(encoded, remainder="passthrough"), clone(tree))
+
+
+if __name__ == "__main__":
+    main()
