@@ -1,6 +1,6 @@
 """How many random examples a property is tried on: TREEFOCUS_EXAMPLES times the number that stands in the test.
 
-A plain run is for people who wait for it, and tries a third of them; `.ci/run` tries three times as many.
+A plain run is for people who wait for it, and tries a third of them; `.ci/run` tries twice as many.
 """
 
 from __future__ import annotations
