@@ -310,7 +310,8 @@ hold any number. *Answers* are confirmed by the model's own predict; *over ours*
 distance, divided by that of treefocus' default strategy; *closer* and *farther* count rows that differ from it by more
 than {same:g}; *proven* is what the tool says.
 
-{missing}OCEAN is in no package index, and LT-Attack was not tried: neither is in the tables. DiCE is made for many and diverse answers,
+{missing}OCEAN is in no package index, and LT-Attack was not tried: neither is in the tables. DiCE is made for
+many and diverse answers,
 and NICE for answers that look like the data: neither promises the closest.
 
 ## Where a peer is better
