@@ -44,7 +44,7 @@ from treefocus.app.question import ExplainOptions
 from treefocus.app.rows import find
 from treefocus.app.running import default_jobs_folder
 from treefocus.app.service import Service
-from treefocus.app.visit import DOWN, FIXED, FREE, UP, Visit, checked_seconds
+from treefocus.app.visit import DOWN, FIXED, FREE, UP, Visit, checked_count, checked_seconds
 from treefocus.app.wish import Wish
 from treefocus.cli import app
 from treefocus.constraints.kinds import Constraint
@@ -172,6 +172,13 @@ def test_a_time_limit_must_be_sensible(seconds: float) -> None:
     assert checked_seconds(None, 10.0) is None  # a budget of work then, and no clock
     with pytest.raises(InvalidInput, match="The time limit must be above 0 and at most 10 seconds"):
         checked_seconds(seconds, 10.0)
+
+
+@pytest.mark.parametrize("count", [None, 0.0, -5.0, 2.5, float("inf"), float("nan")])
+def test_a_number_of_rows_must_be_one(count: float | None) -> None:
+    assert checked_count(30.0) == 30
+    with pytest.raises(InvalidInput, match="How many at most must be a whole number above 0, got"):
+        checked_count(count)
 
 
 def test_ways_out_use_different_features_and_the_closest_comes_first(service: Service) -> None:

@@ -194,7 +194,8 @@ class Visit:
         """The question in the library's words."""
         return replace(
             self.service.asked, constraints=tuple(self.constraints()), target=self.wish.to_target(),
-            distance=self.distance, time_limit=self.time_limit, n=self.n_ways, weights=self._own_weights(),
+            distance=self.distance, n=self.n_ways, weights=self._own_weights(),
+            time_limit=checked_seconds(self.time_limit, self.service.limits.seconds_per_row),
             plausibility=None if self.measure is None else replace(self.measure, limit=self.most),
         )  # fmt: skip
 
@@ -233,3 +234,10 @@ def checked_seconds(value: float | None, most: float) -> float | None:
     if value is not None and not 0 < value <= most:
         reject("The time limit", f"above 0 and at most {most:g} seconds", value)
     return None if value is None else float(value)
+
+
+def checked_count(value: float | None) -> int:
+    """How many are meant, where a number was typed."""
+    if value is None or not 1 <= value < math.inf or value != int(value):
+        reject("How many at most", "a whole number above 0", "nothing" if value is None else f"{value:g}")
+    return int(value)

@@ -11,8 +11,9 @@ from treefocus.app.jobs import Job, NoSuchJob, NotYet
 from treefocus.app.messages import ExplainBody, Row
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.downloads import tables
-from treefocus.app.page.elements import button, fold, heading, live, named
+from treefocus.app.page.elements import NumberField, button, fold, heading, live, named
 from treefocus.app.rows import find
+from treefocus.app.visit import checked_count
 from treefocus.errors import TreefocusError
 from treefocus.explanation.batch import Explanations
 
@@ -32,7 +33,7 @@ class _Batch:
         ui.label(words["many_number" if service.predicts_number else "many_class"]).classes("tf-faint")
         with ui.element("div").classes("tf-fields"):
             self._wanted = self._unmet if service.predicts_number else self._of_class()
-            self._most = ui.number(words["at_most"], value=200, min=1, step=1).props("outlined dense")
+            self._most = NumberField(words["at_most"], value=200, step=1)
         button(words["explain_all"], self._submit)
         with live("assertive").classes("tf-error"):
             self._error = ui.label()
@@ -62,9 +63,9 @@ class _Batch:
 
     def _submit(self) -> None:
         service, visit = self._desk.service, self._desk.visit
-        chosen = self._wanted()[: int(self._most.value or 1)]
         self._error.set_text("")
         try:
+            chosen = self._wanted()[: checked_count(self._most.value)]
             rows: list[Row] = [service.written(i) for i in chosen]
             self._desk.submit(ExplainBody.of(visit.question(), rows, [service.name_of(i) for i in chosen]))
         except TreefocusError as error:

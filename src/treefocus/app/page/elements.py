@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nicegui import ui
 
@@ -58,6 +59,32 @@ def fold(title: str, build: Callable[[], object]) -> ui.expansion:
 
     part = ui.expansion(title, on_value_change=opened).classes("tf-fold")
     return part
+
+
+class NumberField(ui.number):
+    """The page's only kind of number field. What was typed stays as it was typed, and whoever asks for it judges it.
+
+    The framework's own field moves a number to its limits when it is left, which may be before or after the press on
+    the button that the visitor goes to: the same question would get one answer or another.
+    """
+
+    def __init__(
+        self, label: str | None = None, *, value: float | None = None, step: float | None = None,
+        placeholder: str | None = None, on_change: Callable[..., object] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(label, value=value, placeholder=placeholder, on_change=on_change)
+        self.props('outlined dense debounce="250"' + (" stack-label" if placeholder else ""))
+        self.props["step"] = step or "any"
+
+    def sanitize(self) -> None:
+        """Nothing: a number is not another one because its field was left."""
+
+    def _event_args_to_value(self, e: Any) -> float | None:
+        try:
+            number = float(e.args)
+        except (TypeError, ValueError):
+            return None
+        return None if math.isnan(number) else number
 
 
 def title_of(feature: Feature) -> str:

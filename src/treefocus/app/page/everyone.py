@@ -11,8 +11,9 @@ from nicegui import ui
 
 from treefocus.app.everyone import Bar, Everyone, everyone
 from treefocus.app.page.desk import Desk, Search
-from treefocus.app.page.elements import button, fold, heading, live, named
+from treefocus.app.page.elements import NumberField, button, fold, heading, live, named
 from treefocus.app.rows import find
+from treefocus.app.visit import checked_count
 from treefocus.errors import TreefocusError
 
 MOST_PEOPLE = 40  # listed behind a bar
@@ -34,7 +35,7 @@ class _Everyone:
             self._rows = self._unmet if service.predicts_number else self._of_class()
             options = {_NONE: "no groups"} | {name: name for name in service.schema.names}
             self._group = ui.select(options, value=_NONE, label="Groups by").props("outlined dense")
-            self._most = ui.number("People at most", value=100, min=1, step=1).props("outlined dense")
+            self._most = NumberField("People at most", value=100, step=1)
         button("Audit everyone", self._audit)
         self._search = Search(desk)
         with live():
@@ -54,10 +55,10 @@ class _Everyone:
 
     async def _audit(self) -> None:
         visit, service = self._desk.visit, self._desk.service
-        most = min(int(self._most.value or 1), service.limits.rows_per_call)
-        rows = self._rows()[:most]
         columns = [self._group.value] if self._group.value else []
         try:
+            most = min(checked_count(self._most.value), service.limits.rows_per_call)
+            rows = self._rows()[:most]
             asked = visit.question()
         except TreefocusError as error:
             self._search.complain(str(error))

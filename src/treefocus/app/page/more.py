@@ -11,7 +11,7 @@ from nicegui import ui
 
 from treefocus.app.page.columns import Columns
 from treefocus.app.page.desk import Desk
-from treefocus.app.page.elements import named
+from treefocus.app.page.elements import NumberField, named
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
 
 _KINDS: dict[str, tuple[type[Measure] | None, float | None]] = {
@@ -42,16 +42,16 @@ class _More:
                 ui.select(names, label=words["likeness"], value=kind_of(visit.measure), on_change=self._measure).props(
                     "outlined dense"
                 )
-                self._most = ui.number(words["limit"], value=visit.most, min=0, step=0.1, on_change=self._limit)
-                self._most.props('outlined dense debounce="250"').set_visibility(visit.measure is not None)
+                self._most = NumberField(words["limit"], value=visit.most, step=0.1, on_change=self._limit)
+                self._most.set_visibility(visit.measure is not None)
         with ui.element("fieldset").classes("tf-group"):
             ui.html(escape(words["weights"]), tag="legend", sanitize=False)
             Columns(desk, self._weight, "tf-grid")
 
     def _weight(self, j: int) -> None:
         name = self._desk.service.schema.names[j]
-        field = ui.number(name, value=self._desk.visit.weights[j], min=0, on_change=partial(self._weigh, j))
-        named(field.props('outlined dense debounce="250"'), self._desk.words["weight_of"].format(name=name))
+        field = NumberField(name, value=self._desk.visit.weights[j], on_change=partial(self._weigh, j))
+        named(field, self._desk.words["weight_of"].format(name=name))
 
     def _weigh(self, j: int, event: Any) -> None:
         self._desk.visit.weights[j] = event.value

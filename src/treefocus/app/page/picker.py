@@ -11,7 +11,7 @@ import numpy as np
 from nicegui import ui
 
 from treefocus.app.page.desk import Desk
-from treefocus.app.page.elements import button, live, markup
+from treefocus.app.page.elements import NumberField, button, live, markup
 from treefocus.app.page.pictures import breakable
 from treefocus.app.rows import find
 from treefocus.errors import TreefocusError
@@ -109,9 +109,10 @@ class _Picker:
         """A filter by predicted number; returns how to read it."""
         words = self._desk.words
         with ui.element("div").classes("tf-pair"):
-            low, high = (ui.number(words[f"predicted_{side}"], on_change=self._searched) for side in ("from", "to"))
-        for field in (low, high):
-            field.props('outlined dense stack-label debounce="250"')
+            low, high = (
+                NumberField(words[f"predicted_{side}"], on_change=self._searched).props("stack-label")
+                for side in ("from", "to")
+            )
 
         def read() -> Any:
             if low.value is None and high.value is None:

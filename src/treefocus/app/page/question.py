@@ -10,10 +10,9 @@ from nicegui import ui
 
 from treefocus.app.page import more, wanted
 from treefocus.app.page.desk import Desk, Search
-from treefocus.app.page.elements import button, fold, live, markup
+from treefocus.app.page.elements import NumberField, button, fold, live, markup
 from treefocus.app.page.pictures import prediction
 from treefocus.app.question import ExplainOptions
-from treefocus.app.visit import checked_seconds
 from treefocus.errors import TreefocusError
 from treefocus.problem.distances import NAMED as DISTANCES
 from treefocus.tables.cells import CellTable
@@ -38,7 +37,6 @@ class _Question:
             self._wish()
             button(desk.words["explain"], self._pressed, is_main=True).props('id="explain"')
         self._search = Search(desk)
-        self._seconds: Any = None
         self._fold = fold(desk.words["more"], self._further)
         self._caption()
         desk.ask = self._explain
@@ -61,8 +59,10 @@ class _Question:
         with ui.element("div").classes("tf-fields"):
             self._select(list(DISTANCES), words["distance"], visit.distance, partial(self._choose, "distance"))
             self._select(ways, words["answers"], visit.n_ways, partial(self._choose, "n_ways"))
-            self._seconds = ui.number(words["seconds"], value=visit.time_limit, min=0, step=0.1)
-            self._seconds.props(f'outlined dense stack-label placeholder="{words["as_needed"]}"')
+            NumberField(
+                words["seconds"], value=visit.time_limit, placeholder=words["as_needed"],
+                on_change=lambda event: self._choose("time_limit", event.value),
+            )  # fmt: skip
         more.build(self._desk, self._changed)
 
     def _select(self, options: Any, label: str, value: Any, hear: Any) -> None:
@@ -102,8 +102,6 @@ class _Question:
     async def _explain(self) -> None:
         visit, service = self._desk.visit, self._desk.service
         try:
-            if self._seconds is not None:
-                visit.time_limit = checked_seconds(self._seconds.value, service.limits.seconds_per_row)
             asked = visit.question()
         except TreefocusError as error:
             self._search.complain(str(error))

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from treefocus.app.page.columns import Columns
 from treefocus.app.page.desk import Desk
-from treefocus.app.page.elements import button, fold, live, markup, named, title_of
+from treefocus.app.page.elements import NumberField, button, fold, live, markup, named, title_of
 from treefocus.app.page.pictures import said
 from treefocus.errors import TreefocusError
 from treefocus.render.phrases import catalogue
@@ -57,11 +57,11 @@ class _Trying:
             steps = feature.steps
             finest = 1.0 if feature.kind in ("integer", "boolean") else steps.step / steps.divisor if steps else 0.0
             step = finest or _sensible((high - low) / _STEPS)
-            typed = ui.number(title_of(feature), value=None if np.isnan(value) else float(value), step=step)
+            typed = NumberField(title_of(feature), value=None if np.isnan(value) else float(value), step=step)
             typed.set_visibility(not feature.is_date)  # of a date the slider tells the day
             shown = ui.label(self._written(j, value)).classes("tf-name")
             shown.set_visibility(feature.is_date)
-            named(typed.props('outlined dense debounce="250"'), words["typed"].format(name=feature.name))
+            named(typed, words["typed"].format(name=feature.name))
             slider = named(ui.element("input").props("type=range"), feature.name)
             # "^" sets where the slider starts; its place is the visitor's from then on.
             slider.props.update({"min": low, "max": high, "step": step, "^value": np.nan_to_num(value, nan=low)})

@@ -11,7 +11,7 @@ from nicegui import ui
 
 from treefocus.app.page.columns import Columns
 from treefocus.app.page.desk import Desk, Search
-from treefocus.app.page.elements import button, fold, named, title_of
+from treefocus.app.page.elements import NumberField, button, fold, named, title_of
 from treefocus.app.page.levers import lift_buttons
 from treefocus.app.visit import DOWN, FIXED, FREE, UP
 from treefocus.explanation.change import told_value
@@ -51,8 +51,8 @@ class _Values:
             field = _date(title_of(feature), feature, self._value(j)).tooltip(feature.description or feature.name)
         else:
             step = 1 if feature.kind in ("integer", "boolean") else feature.step
-            field = ui.number(title_of(feature), step=step, value=self._value(j))
-            field.props('outlined dense debounce="250"').tooltip(feature.description or feature.name)
+            field = NumberField(title_of(feature), step=step, value=self._value(j))
+            field.tooltip(feature.description or feature.name)
         field.on_value_change(changed)
         self._fields[j] = field
 
@@ -126,7 +126,7 @@ class _Rules:
         """The field for one side of a range."""
         feature = self._desk.service.schema.features[j]
         if feature.counting is None:
-            field: Any = ui.number(title, value=value).props('outlined dense debounce="250"')
+            field: Any = NumberField(title, value=value)
         else:
             field = _date(title, feature, _text(value, feature))
         field.on_value_change(lambda event: self._set(j, **{end: _number(event.value, feature)}))

@@ -9,7 +9,7 @@ from typing import Any
 from nicegui import ui
 
 from treefocus.app.page.desk import Desk
-from treefocus.app.page.elements import named
+from treefocus.app.page.elements import NumberField, named
 
 _ANY = "any"
 
@@ -37,8 +37,7 @@ def _class(desk: Desk, changed: Callable[[], object]) -> None:
 
     chosen = _ANY if wish.label is None else str(classes.index(wish.label))
     ui.select(options, label=words["wanted"], value=chosen, on_change=aim).props("outlined dense")
-    percent = ui.number(words["at_least"], value=wish.percent, min=0, max=100, on_change=demand)
-    percent.props(f'outlined dense stack-label placeholder="{words["however"]}" debounce="250"')
+    percent = NumberField(words["at_least"], value=wish.percent, step=1, placeholder=words["however"], on_change=demand)
     named(percent, words["at_least_name"])
     percent.set_visibility(wish.label is not None)
 
@@ -51,5 +50,6 @@ def _interval(desk: Desk, changed: Callable[[], object]) -> None:
         changed()
 
     for name, key in (("low", "wanted_from"), ("high", "wanted_to")):
-        field = ui.number(words[key], value=getattr(wish, name), on_change=partial(reach, name))
-        field.props(f'outlined dense stack-label placeholder="{words["no_limit"]}" debounce="250"')
+        NumberField(
+            words[key], value=getattr(wish, name), placeholder=words["no_limit"], on_change=partial(reach, name)
+        )
