@@ -59,3 +59,15 @@ def test_every_page_has_a_place_on_the_site() -> None:
 def test_the_index_leads_to_every_page() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     assert not [path.name for path in DOCS.glob("*.md") if path.name != "index.md" and f"({path.name})" not in index]
+
+
+def test_the_formats_that_are_written_are_those_that_the_pages_name() -> None:
+    sources = (path.read_text(encoding="utf-8") for path in (DOCS.parent / "src").rglob("*.py"))
+    written = {
+        name for source in sources for name in re.findall(r'^FORMAT[^\n=]*= "([a-z0-9-]+)"', source, re.MULTILINE)
+    }
+    table = (DOCS / "compatibility.md").read_text(encoding="utf-8")
+    assert written, "no module says its format any more"
+    assert not {name for name in written if f"`{name}`" not in table}
+    proofs = set(re.findall(r"treefocus-proof-\d+", (DOCS / "proof.md").read_text(encoding="utf-8")))
+    assert proofs & written

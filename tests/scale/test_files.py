@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,8 @@ from treefocus.scale.files import explain_file
 from treefocus.scale.inputs import RowFile
 from treefocus.scale.manifest import Manifest
 from treefocus.scale.work import Advance
+from treefocus.tables.columns import check_columns
+from treefocus.tables.files import read_names
 from treefocus.tables.text import TextFormat
 
 N_ROWS = 500
@@ -352,6 +355,32 @@ def test_marks_other_than_the_usual_ones(explainer: Explainer, tmp_path: Path, c
 def test_a_form_that_no_file_has_is_refused(form: dict[str, str], text: str) -> None:
     with pytest.raises(InvalidInput, match=text):
         TextFormat(**form)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda data: data.replace(b",", b";"), "its names stand with ';' between them: say the delimiter ';'"),
+        (lambda data: data.replace(b",", b"\t"), r"its names stand with '\\t' between them"),
+        (lambda data: data.decode().encode("utf-16"), "is written in UTF-16"),
+        (lambda data: data.decode().encode("utf-16-be"), "holds bytes of 0"),
+        (lambda data: data.replace(b"\n", b"\r"), "carriage returns alone end its lines"),
+    ],
+)
+def test_files_of_another_kind_are_refused_by_what_they_are(
+    explainer: Explainer,
+    tmp_path: Path,
+    customers: list[list[str]],
+    change: Callable[[bytes], bytes],
+    told: str,
+) -> None:
+    path = tmp_path / "rows.csv"
+    written(path, customers)
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(InvalidInput, match=told):
+        explain_file(explainer, path, tmp_path / "out")
+    with pytest.raises(InvalidInput, match=told):
+        check_columns(str(path), read_names(path), NAMES, may_have_others=True)
 
 
 CELLS = st.one_of(

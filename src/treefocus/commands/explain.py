@@ -35,6 +35,7 @@ from treefocus.options import OPTIONS
 from treefocus.render.letter import template_of
 from treefocus.render.phrases import DEFAULT
 from treefocus.search import Status
+from treefocus.tables.columns import check_columns
 from treefocus.tables.files import check_suffix, import_pyarrow, write_columns
 from treefocus.tables.text import STANDARD, TextFormat
 
@@ -267,7 +268,10 @@ def _streaming_explainer(asked: NamedFiles, forest: Forest, made: dict[str, Any]
         )
     from treefocus.scale.dataset import names_of
 
-    surplus = [name for name in names_of(asked.data, asked.text) if name not in (*wanted, *keep, *asked.ignore)]
+    names = names_of(asked.data, asked.text)
+    if names:  # of the standard input they are not known yet
+        check_columns(str(asked.data), names, wanted, may_have_others=True)
+    surplus = [name for name in names if name not in (*wanted, *keep, *asked.ignore)]
     if surplus:
         ways = " ".join(f"--keep {shlex.quote(name)}" for name in surplus)
         typer.echo(f"Note: columns that are not the model's are left out; {ways} carries them along.", err=True)

@@ -67,6 +67,7 @@ class TextFormat:
     def decoded(self, line: bytes, number: int, path: object) -> str:
         """A line of a file, without the mark that some programs put before the first one."""
         if number == 1:
+            _check_kind(line, path)
             line = line.removeprefix(codecs.BOM_UTF8)
         try:
             return line.decode(self.encoding)
@@ -91,6 +92,17 @@ class TextFormat:
             return float(text) if text.isascii() and "_" not in text else None  # Python's own takes other digits too
         except ValueError:
             return None if text.strip() else np.nan
+
+
+def _check_kind(line: bytes, path: object) -> None:
+    """Refuse a file of another kind by its first line: one of two bytes a letter, or without line feeds."""
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InvalidInput(f"{path} is written in UTF-16, two bytes a letter; save it as UTF-8.")
+    if b"\0" in line:
+        raise InvalidInput(f"{path}, line 1 holds bytes of 0: it is no text in UTF-8 or a like encoding.")
+    names, returns, _ = line.rstrip(b"\r\n").partition(b"\r")
+    if returns and names.count(b'"') % 2 == 0:  # not inside a cell
+        raise InvalidInput(f"{path}: carriage returns alone end its lines; save it with line feeds, or with both.")
 
 
 STANDARD = TextFormat()
@@ -118,6 +130,7 @@ def unguarded(cells: list[str]) -> list[str]:
 
 _UNCLOSED = "a quote opens here and is closed nowhere"
 _MISPLACED = "a quote opens here and other text follows where it is closed"
+_RETURNS = "a carriage return stands inside the line; a line ends with a line feed, or with both"
 _SWALLOWS = "a quote opens here and would take the next lines with it"
 
 
@@ -176,6 +189,8 @@ def _record(lines: Iterator[str], number: int, delimiter: str, width: int | None
 def _complaint(error: str, n_lines: int) -> str:
     if "end of data" in error or (n_lines > 1 and "limit" in error):
         return _UNCLOSED
+    if "new-line character" in error:
+        return _RETURNS
     return _MISPLACED if "expected after" in error else error
 
 
