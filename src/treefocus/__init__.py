@@ -22,8 +22,8 @@ from treefocus.constraints.suggest import suggest_constraints
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
 from treefocus.explainer import Explainer, explain, load_explainer
 from treefocus.explanation.batch import Change, Explanation, Explanations
-from treefocus.explanation.certificate import verify
 from treefocus.explanation.refits import refits
+from treefocus.explanation.verifying import verify
 from treefocus.model.forest import Forest
 from treefocus.problem.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor

@@ -25,7 +25,7 @@ from treefocus.errors import InvalidInput, StorageFailed, TreefocusError
 from treefocus.evaluation.commands import register
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
-from treefocus.explanation.certificate import verify as check_certificate
+from treefocus.explanation.verifying import verify as check_certificate
 from treefocus.model.forest import read_json
 
 if TYPE_CHECKING:

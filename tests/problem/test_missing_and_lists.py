@@ -25,7 +25,7 @@ from treefocus import (
     Schema,
 )
 from treefocus.constraints.kinds import Constraint
-from treefocus.explanation.certificate import verify
+from treefocus.explanation.verifying import verify
 from treefocus.model.categories import Categories
 from treefocus.tables.files import read_table
 

@@ -178,7 +178,7 @@ class Slow(Strategy):
 
 def test_a_run_without_a_clock_starts_one(explainer: Explainer, data: Floats) -> None:
     strategy = Slow()
-    problem = explainer._question(explainer._table(data[:2], "X"), None).problem()
+    problem = explainer._question(explainer.table_of(data[:2]), None).problem()
     solved(strategy, problem, Run(time_limit=100.0))
     assert 90 < strategy.left[0] < 100
 

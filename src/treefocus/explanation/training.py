@@ -1,9 +1,13 @@
-"""What refits are made of, made once and kept: the model, the training rows and their labels, or models given."""
+"""What `hold=` takes: refits, made once and kept, and the question that they and a margin make harder.
+
+Refits are given, or made of the model, the training rows and their labels.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -11,12 +15,16 @@ import numpy as np
 
 from treefocus import kernels
 from treefocus.errors import InvalidInput
-from treefocus.explanation.holding import N_REFITS, N_ROWS, Holding
+from treefocus.explanation.batch import Explanations
+from treefocus.explanation.holding import N_REFITS, N_ROWS, Holding, margin_by_law
 from treefocus.explanation.refits import refits
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.source import Source
+from treefocus.problem.joint import Companion
 from treefocus.problem.question import Question
 from treefocus.problem.targets import Interval, Probability, as_targets
+from treefocus.search import Auto, Run
+from treefocus.search.base import solved
 
 
 @dataclass(eq=False)
@@ -55,6 +63,32 @@ class Training:
             table = table[list(self.names)]
         return refits(self.model, table, self.labels, N_REFITS)
 
+    def asked(self, question: Question, hold: float, n_jobs: int | None) -> Question:
+        """The question with a companion that is ahead by a margin: pooled refits, or the forest itself by its law."""
+        labels = wanted_labels(question)
+        if not self.can_refit:
+            ahead = Companion(question.forest, margin_by_law(question.forest, hold))
+            return replace(question, also=(*question.also, ahead))
+        holding = self.holding()
+        margins = [
+            holding.margin(hold, label, partial(_tried, question, holding, label, n_jobs))
+            for label in dict.fromkeys(labels)
+        ]
+        return replace(question, also=(*question.also, Companion(holding.pool, max(margins, default=0.0))))
+
+    def prepare(self, question: Question, hold: float) -> None:
+        """Train what that takes, and calibrate its margins, on rows of the data."""
+        rows = calibration_rows(question.forest, question.examples, None)
+        self.asked(replace(question, rows=rows), hold, None)
+
+    def priced(self, found: Explanations, smallest: Explanations) -> Explanations:
+        """The answers with what other models say of them, and how far the smallest changes are."""
+        distance = np.where(smallest.has_answer, smallest.distance, np.nan)
+        if not self.can_refit:
+            return replace(found, smallest=distance)
+        held = self.holding().measured(found.points, list(found.outcome), np.asarray(found.has_answer, bool))
+        return replace(found, smallest=distance, held=held)
+
     def portable(self) -> Training:
         """The same to be sent elsewhere: with forests in place of live models, once the refits are made."""
         return self if self.kept is None else Training(kept=self.kept.without_models())
@@ -89,3 +123,11 @@ def calibration_rows(forest: Forest, examples: Floats | None, label: Any) -> Flo
         return examples[:0]
     chosen = np.random.default_rng(0).choice(others, min(N_ROWS, len(others)), replace=False)
     return np.asarray(examples[np.sort(chosen)])
+
+
+def _tried(question: Question, holding: Holding, label: Any, n_jobs: int | None, margin: float) -> Floats:
+    """Answers to some rows of the data under a margin, close and quick."""
+    rows = calibration_rows(question.forest, question.examples, label)
+    asked = replace(question, rows=rows, target=label, also=(*question.also, Companion(holding.pool, margin)))
+    found = solved(Auto(prove=False), asked.problem(), Run(n_jobs=n_jobs))
+    return np.asarray(found.points[found.has_answer])

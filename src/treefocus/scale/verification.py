@@ -21,8 +21,8 @@ from pyarrow import parquet
 from treefocus import kernels
 from treefocus.check import ACCEPTED, REJECTED, judge
 from treefocus.errors import reject
-from treefocus.explanation.certificate import Check, Verification
-from treefocus.explanation.certificate import verify as verify_certificate
+from treefocus.explanation.verifying import Check, Verification
+from treefocus.explanation.verifying import verify as verify_certificate
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Forest
 from treefocus.scale import manifest as manifests
