@@ -23,41 +23,29 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.explanation.actions.plan import Plan, plan_of
 from treefocus.explanation.bands import Bands, named_bands
 from treefocus.explanation.batch import Explanations
-from treefocus.explanation.holding import Holding, margin_by_law
 from treefocus.explanation.reasons import NotConfirmed, Reason, reasons_of
 from treefocus.explanation.settled import no_other, settled
-from treefocus.explanation.training import Training, calibration_rows, wanted_labels
+from treefocus.explanation.training import Training
 from treefocus.model.categories import Labels
-from treefocus.model.forest import Bools, Floats, Forest, read_json
+from treefocus.model.forest import Bools, Forest, read_json
 from treefocus.model.grid import readable
 from treefocus.model.source import Source
 from treefocus.options import EXPLAINER, check
 from treefocus.options import named as options_of
 from treefocus.problem.companions import companions
 from treefocus.problem.compile import dry_run, with_domains
-from treefocus.problem.dates import check_dates, with_counts
-from treefocus.problem.distances import Distance, as_distance, full_name, weighted
-from treefocus.problem.fitting import (
-    checked,
-    examples_of,
-    first_order,
-    fixed_besides,
-    has_fractions,
-    labels_of,
-    named,
-    numbers_of,
-    weights_by_column,
-)
+from treefocus.problem.distances import Distance, full_name
+from treefocus.problem.fitting import distance_of, examples_of, fixed_besides, labels_of, numbers_of
 from treefocus.problem.joint import Companion
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
 from treefocus.problem.question import Group, Question
+from treefocus.problem.reading import Reading, opened
 from treefocus.problem.saved import read_state, state_record
 from treefocus.problem.space import Space
 from treefocus.problem.targets import as_asked
-from treefocus.problem.words import widened
 from treefocus.render.progress import progress_bar
-from treefocus.schema.schema import ANY_FLOAT, INTEGER, Schema
-from treefocus.search import Auto, Outcome, Run, Status, Strategy, as_strategy
+from treefocus.schema.schema import Schema
+from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
 from treefocus.search.base import Interruption, solved
 from treefocus.search.confirmed import Confirmed
 from treefocus.search.judge import Judge
@@ -65,9 +53,7 @@ from treefocus.search.limits import Clock, now
 from treefocus.search.plausible import Plausible
 from treefocus.search.ways import ways_out, without_answers
 from treefocus.storage.atomic import write_whole
-from treefocus.tables.labels import Coding
-from treefocus.tables.onehot import Folding
-from treefocus.tables.table import Table, as_table
+from treefocus.tables.table import Table
 
 
 class Explainer:
@@ -149,42 +135,23 @@ class Explainer:
         refits: Sequence[Any] = (),
     ) -> None:
         check(vary=vary)
-        source, columns = trusted(translate(model)), None if schema is None else schema.columns
-        given = None if data is None else as_table(data, "data", Coding.of(source.forest, columns))
-        given = None if given is None else given.in_order(source.forest.feature_names or columns)
-        source = widened(source, given)
-        self._names = source.forest.feature_names or columns
-        self._folding = Folding.of(schema, source.forest)
-        self._coding = Coding.of(source.forest, columns)
-        fitted = partial(companions, model=source.forest, names=self._names, table=given, folding=self._folding)
-        self._also = fitted(also)
-        self._training = Training(model, data, labels, tuple(refits), self._names, fitted)
-        source = source if self._folding is None else self._folding.source(source)
-        self.forest, self._judge = source.forest, Judge.of(source, self._also)
-        n_features = self.forest.n_features
+        source, rows = opened(trusted(translate(model)), data, schema)
         self.constraints = as_constraints(constraints)
-        table = None if given is None else self._table(given, "data")
-        self.schema, self._names = named(schema, table, self.forest, self.constraints)
-        self.schema = with_counts(self.schema, table, self.forest, source.counts)
-        table = None if table is None else self._counted(table, "data")
+        self._reading, table = Reading.of(source, schema, rows, self.constraints)
+        folding, self.schema, self.forest = self._reading.folding, self._reading.schema, self._reading.forest
+        names = source.forest.feature_names or (None if schema is None else schema.columns)
+        fitted = partial(companions, model=source.forest, names=names, table=rows, folding=folding)
+        self._also = fitted(also)
+        self._training = Training(model, data, labels, tuple(refits), names, fitted)
+        self._judge = Judge.of(source if folding is None else folding.source(source), self._also)
         self.constraints += fixed_besides(vary, self.schema)
         known = None if table is None else numbers_of(table, self.schema.names)
+        n_features = self.forest.n_features
         self.space = with_domains(Space.of(known, scale, bounds, n_features), self.schema, self.forest)
-        measured = as_distance(distance)
-        if weights is not None:
-            measured = weighted(measured, weights_by_column(weights, self.schema))
-        self.distance = measured.fitted(n_features, None if known is None else self.space.to_z(known))
+        self.distance = distance_of(distance, weights, self.schema, None if known is None else self.space.to_z(known))
         self.distance_name = full_name(distance) if isinstance(distance, str) else type(distance).__name__
-        self._orders = first_order(n_features, None if table is None else table.orders, source.orders)
-        # A column that does not exist is reported here, and one without an order, unless rows may still bring it.
-        dry_run(self.constraints, self.schema, self.forest, self.labels if table is None else self._orders)
-        self._has_data = table is not None
         if self.forest.decision != "value" and not self._also:  # what is asked of a number makes a forest of its own
             kernels.prepare(self.forest)
-        self._integer = np.array([feature.kind in ("integer", "boolean") for feature in self.schema.features])
-        self._has_fractions = has_fractions(self.schema, self.constraints) & ~self._integer
-        if table is not None:
-            self._integer |= self._is_whole(table)
         self._examples = None if known is None else examples_of(known)
         if plausibility is not None and not isinstance(plausibility, LocalOutlierFactor | IsolationScore):
             reject("plausibility", "LocalOutlierFactor(...), IsolationScore(...) or None", repr(plausibility))
@@ -256,11 +223,11 @@ class Explainer:
         chosen = as_strategy(strategy)
         if self.plausibility is not None:
             chosen = Plausible(chosen, self.plausibility)
-        table = checked(self._table(X, "X"), "X", self.forest.n_features, self._names)
+        table = self._reading.complete(X, "X")
         check(time_limit=time_limit, n=n, on_interrupt=on_interrupt, hold=hold)
         interruption = Interruption() if on_interrupt == "return" else None
         question = self._question(table, target)
-        asked = question if hold is None else self._holding_question(question, float(hold), n_jobs)
+        asked = question if hold is None else self._training.asked(question, float(hold), n_jobs)
         groups = asked.groups()
         n_rows, n_before, every_group = len(table.values), 0, []
         clock = Clock(n_rows, kernels.n_threads(n_jobs), began=began).on(n_rows)
@@ -278,7 +245,7 @@ class Explainer:
         if hold is None:
             return found
         smallest = self.explain(table, target, strategy, time_limit=time_limit, n_jobs=n_jobs, seed=seed)
-        return self._priced(found, smallest).timed(now() - began)
+        return self._training.priced(found, smallest).timed(now() - began)
 
     def __call__(self, X: Any, target: Any = None, strategy: str | Strategy = "auto", **options: Any) -> Explanations:
         """`explain`, for who is used to calling explainers."""
@@ -395,96 +362,35 @@ class Explainer:
 
     def prepare(self, target: Any, hold: float) -> None:
         """Train what `hold=` takes, and calibrate its margins for this target, so that no call has to."""
-        rows = calibration_rows(self.forest, self._examples, None)
-        table = self._table(np.empty((0, self.forest.n_features)), "rows")
-        self._holding_question(replace(self._question(table, target), rows=rows), hold, None)
-
-    def _holding_question(self, question: Question, hold: float, n_jobs: int | None) -> Question:
-        """The question with a companion that is ahead by a margin: pooled refits, or the forest itself by its law."""
-        labels = wanted_labels(question)
-        if not self._training.can_refit:
-            ahead = Companion(self.forest, margin_by_law(self.forest, hold))
-            return replace(question, also=(*question.also, ahead))
-        holding = self._training.holding()
-        margins = [
-            holding.margin(hold, label, partial(self._tried, question, holding, label, n_jobs))
-            for label in dict.fromkeys(labels)
-        ]
-        return replace(question, also=(*question.also, Companion(holding.pool, max(margins, default=0.0))))
-
-    def _tried(self, question: Question, holding: Holding, label: Any, n_jobs: int | None, margin: float) -> Floats:
-        """Answers to some rows of the data under a margin, close and quick."""
-        rows = calibration_rows(self.forest, self._examples, label)
-        asked = replace(question, rows=rows, target=label, also=(*question.also, Companion(holding.pool, margin)))
-        found = solved(Auto(prove=False), asked.problem(), Run(n_jobs=n_jobs))
-        return np.asarray(found.points[found.has_answer])
-
-    def _priced(self, found: Explanations, smallest: Explanations) -> Explanations:
-        """The answers with what other models say of them, and how far the smallest changes are."""
-        distance = np.where(smallest.has_answer, smallest.distance, np.nan)
-        if not self._training.can_refit:
-            return replace(found, smallest=distance)
-        held = self._training.holding().measured(found.points, list(found.outcome), np.asarray(found.has_answer, bool))
-        return replace(found, smallest=distance, held=held)
-
-    def _table(self, rows: Any, parameter: str) -> Table:
-        """The rows, one-hot groups folded."""
-        table, folding = as_table(rows, parameter, self._coding), self._folding
-        if table.is_folded:
-            return table
-        table = table.in_order(self.column_names)
-        if self._coding is not None:
-            table = table.recoded(self._coding.for_columns(table.names, table.values.shape[1]))
-        if folding is not None:
-            table = folding.table(checked(table, parameter, folding.model.n_features, folding.names))
-        return self._counted(table, parameter) if hasattr(self, "schema") else table
-
-    def _counted(self, table: Table, parameter: str) -> Table:
-        """The rows with their dates counted as the model does."""
-        counts = self.schema.countings
-        if table.values.shape[1] != len(counts) or not (table.counts or any(counts)):
-            return table
-        check_dates(table, self.schema, parameter)
-        return table.expecting(counts).counted(counts)
+        self._training.prepare(self._question(self.table_of(np.empty((0, self.forest.n_features))), target), hold)
 
     def table_of(self, rows: Any) -> Table:
         """The rows as the search takes them: categories by their labels, one-hot groups folded."""
-        return self._table(rows, "rows")
+        return self._reading.table(rows, "rows")
 
     def _question(self, table: Table, target: Any) -> Question:
         """What is asked, under the limits of the table's dtypes and of what the model reads."""
-        forests = (self.forest, *(one.forest for one in self._also))
+        forests = (self.forest, *self.also)
         is_readable = np.all([readable(forest, table.values).all(axis=1) for forest in forests], axis=0)
-        whole = self._integer | self._is_whole(table)
-        grain = np.where(whole, INTEGER, np.where(table.grain == INTEGER, ANY_FLOAT, table.grain)).astype(np.int8)
-        low, high = table.limits
-        for forest in forests:
-            if forest.reads is not None:
-                low, high = np.maximum(low, forest.reads[0]), np.minimum(high, forest.reads[1])
-        space = replace(self.space, low=np.maximum(self.space.low, low), high=np.minimum(self.space.high, high))
         return Question(
             self.forest,
             np.where(is_readable[:, None], table.values, 0.0),
-            space=space,
+            space=self.space.within(table.limits, *(forest.reads for forest in forests)),
             distance=self.distance,
             constraints=self.constraints,
             schema=self.schema,
-            grain=grain,
+            grain=self._reading.grain_of(table),
             target=target,
             examples=self._examples,
             plausibility=self.plausibility,
-            orders=self._orders if self._has_data else first_order(len(grain), self._orders, table.orders),
+            orders=self._reading.orders_of(table),
             also=tuple(Companion(one.forest) for one in self._also),
         )
-
-    def _is_whole(self, table: Table) -> Bools:
-        """(n_features,) columns of whole numbers; where a file only seems to hold them, unless fractions are listed."""
-        return np.asarray((table.grain == INTEGER) & (table.has_dtypes | ~self._has_fractions))
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
         """The names that every table must have, None where the model knows its columns by number only."""
-        return self._names if self._folding is None else self._folding.names
+        return self._reading.column_names
 
     @property
     def also(self) -> tuple[Forest, ...]:
@@ -499,7 +405,7 @@ class Explainer:
     @property
     def column_labels(self) -> Labels:
         """Per column of a table its categories, None where it holds numbers; one-hot groups are not folded here."""
-        return self.labels if self._folding is None else self._folding.labels
+        return self._reading.column_labels
 
     @property
     def labels(self) -> Labels:
@@ -509,13 +415,12 @@ class Explainer:
     @property
     def has_order(self) -> Bools:
         """(n_features,) whether a column can be asked to grow or to shrink: numbers, and categories in an order."""
-        draft = dry_run((), self.schema, self.forest, self._orders)
-        return np.array([own is None or draft.order_of(j) is not None for j, own in enumerate(draft.labels)], bool)
+        return self._reading.has_order
 
     @property
     def whole_columns(self) -> Bools:
         """(n_features,) whether a column is answered in whole numbers, whatever table comes."""
-        return self._integer
+        return self._reading.integer
 
     def save(self, path: str | Path) -> None:
         """Write it as one JSON file, compressed if the name ends in .gz: model, columns, rules, what the data said.
@@ -526,13 +431,25 @@ class Explainer:
         write_whole(Path(path), gzip.compress(data, mtime=0) if Path(path).suffix == ".gz" else data)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled and copied: arrays and words. The source model stays behind."""
+        """What is pickled: arrays and words. The source model stays behind."""
         also = tuple(Source(one.forest) for one in self._also)
-        return self.__dict__ | {
-            "_also": also,
-            "_judge": Judge.of(Source(self.forest), also),
-            "_training": self._training.portable(),
-        }
+        own = {name: value for name, value in self.__dict__.items() if name != "_reading"}
+        return (
+            own
+            | self._reading.state()
+            | {"_also": also, "_judge": Judge.of(Source(self.forest), also), "_training": self._training.portable()}
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._reading = Reading.of_state(state)
+        apart = self._reading.state().keys() - {"schema"}
+        self.__dict__.update({name: value for name, value in state.items() if name not in apart})
+
+    def __copy__(self) -> Explainer:
+        """The same once more, which asks the source model, too."""
+        made = Explainer.__new__(Explainer)
+        made.__dict__.update(self.__dict__)
+        return made
 
     def __repr__(self) -> str:
         return f"Explainer({self.forest!r}, distance={self.distance_name!r}, constraints={list(self.constraints)})"
@@ -558,9 +475,9 @@ def load_explainer(path: str | Path) -> Explainer:
     'high'
     """
     made = Explainer.__new__(Explainer)
-    made.__dict__.update(read_state(read_json(path)))
+    made.__setstate__(read_state(read_json(path)))
     made._judge, made._training = Judge.of(Source(made.forest), made._also), Training()
-    dry_run(made.constraints, made.schema, made.forest, made._orders)
+    dry_run(made.constraints, made.schema, made.forest, made._reading.orders)
     if made.forest.decision != "value":
         kernels.prepare(made.forest)
     return made

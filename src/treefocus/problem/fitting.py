@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from treefocus.constraints.kinds import Constraint, Fixed, OneOf
 from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Floats, Forest
+from treefocus.problem.distances import Distance, as_distance, weighted
 from treefocus.problem.numbers import number_features
 from treefocus.problem.words import held_words
 from treefocus.schema.schema import Schema, fitted_to, schema_of
@@ -102,7 +104,17 @@ def fixed_besides(vary: str | int | Sequence[str | int] | None, schema: Schema) 
     return (Fixed(*others),) if others else ()
 
 
-def weights_by_column(weights: Mapping[str | int, float], schema: Schema) -> Floats:
+def distance_of(
+    distance: Any, weights: Mapping[str | int, float] | None, schema: Schema, data: Floats | None
+) -> Distance:
+    """What small means, with every column's weight; data: (n_rows, n_features) the scaled training rows."""
+    measured = as_distance(distance)
+    if weights is not None:
+        measured = weighted(measured, _by_column(weights, schema))
+    return measured.fitted(len(schema), data)
+
+
+def _by_column(weights: Mapping[str | int, float], schema: Schema) -> Floats:
     """(n_features,) the weights, 1 for a column without one."""
     all_weights = np.ones(len(schema))
     for name, weight in weights.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,14 @@ class Space:
         if not np.isfinite(size).all():
             reject("data", f"a table whose {scale} is a finite number in every column, or give scale=", "one too large")
         return cls(centre, np.where(size > 0, size, 1.0), low, high, typical)
+
+    def within(self, *limits: tuple[Floats, Floats] | Floats | None) -> Space:
+        """The same with a domain inside these, each (low, high) of (n_features,) or nothing."""
+        low, high = self.low, self.high
+        for one in limits:
+            if one is not None:
+                low, high = np.maximum(low, one[0]), np.minimum(high, one[1])
+        return replace(self, low=low, high=high)
 
     def to_z(self, values: Floats) -> Floats:
         """The values in the space in which distance is measured."""
