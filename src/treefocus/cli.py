@@ -17,10 +17,11 @@ from treefocus import __version__
 from treefocus.adapters import load_model, translate
 from treefocus.check import judge
 from treefocus.commands.audit import audit
-from treefocus.commands.explain import INTERRUPTED, N_PEOPLE, explain
+from treefocus.commands.explain import N_PEOPLE, explain
 from treefocus.commands.schema import schema
 from treefocus.commands.serve import serve
 from treefocus.commands.showing import console_of, progress_bar, say, show_overview
+from treefocus.commands.streaming import INTERRUPTED
 from treefocus.errors import InvalidInput, StorageFailed, TreefocusError
 from treefocus.evaluation.commands import register
 from treefocus.explainer import Explainer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,16 +9,14 @@ import numpy as np
 import typer
 
 from treefocus.commands import explain_options as options
-from treefocus.commands.explain import NamedFiles, explained
-from treefocus.commands.reading import constraints_of, numbers_of, target_of, weights_of
-from treefocus.commands.schema import read_schema
+from treefocus.commands.asked import Asked, takes_question
+from treefocus.commands.explain import explained
 from treefocus.commands.showing import console_of, say
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation.audit.audit import Audit
 from treefocus.explanation.audit.preclusion import SAMPLE
-from treefocus.options import OPTIONS
 from treefocus.tables.files import check_suffix, import_pyarrow, read_columns, read_names
-from treefocus.tables.text import STANDARD, TextFormat
+from treefocus.tables.text import TextFormat
 
 OUTPUTS = (".html", ".json", ".txt")
 
@@ -46,6 +43,7 @@ AuditOutput = Annotated[
 ]
 
 
+@takes_question(without=("also", "refits", "hold", "ways", "id_"))
 def audit(
     model: options.Model,
     data: DataFile = None,
@@ -54,30 +52,8 @@ def audit(
     min_group: MinGroup = 0,
     level: Level = 0.95,
     why: Why = SAMPLE,
-    train: options.Train = None,
-    schema: options.SchemaFile = None,
-    distance: options.DistanceName = OPTIONS["distance"].default,
-    fix: options.Fix = None,
-    vary: options.Vary = None,
-    increasing: options.Increase = None,
-    decreasing: options.Decrease = None,
-    range_: options.Ranges = None,
-    constraint: options.InWords = None,
-    target: options.Target = None,
-    at_least: options.AtLeast = None,
-    between: options.Between = None,
-    weight: options.Weights = None,
-    strategy: options.StrategyName = OPTIONS["strategy"].default,
-    scale: options.Scale = OPTIONS["scale"].default,
-    bounds: options.Bounds = None,
-    ignore: options.Ignore = None,
-    time_limit: options.TimeLimit = None,
-    n_jobs: options.Threads = None,
-    seed: options.Seed = OPTIONS["seed"].default,
-    allow_pickle: options.AllowPickle = False,
-    encoding: options.Encoding = STANDARD.encoding,
-    delimiter: options.Delimiter = STANDARD.delimiter,
-    decimal: options.Decimal = STANDARD.decimal,
+    *,
+    asked: Asked,
     output: AuditOutput = None,
 ) -> None:
     """Audit what MODEL demands of the people in DATA: who has no way out, what it asks of the others, of whom more.
@@ -99,21 +75,9 @@ def audit(
     elif data is None:
         raise InvalidInput("DATA is missing: the rows to audit, unless MODEL is a folder of answers.")
     else:
-        text = TextFormat(encoding, "\t" if delimiter == "tab" else delimiter, decimal)
-        outside = _outside(data, groups or [], text)
-        asked = NamedFiles(model, str(data), train, tuple(ignore or ()), allow_pickle, text)
-        building = {
-            "distance": distance,
-            "constraints": constraints_of(fix, increasing, decreasing, range_, constraint),
-            "scale": None if scale == "none" else scale,
-            "bounds": None if bounds is None else numbers_of("--bounds", bounds, bounds.split(":")),
-            "schema": read_schema(schema),
-            "weights": weights_of(weight),
-            "vary": vary,
-        }
-        search = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed}
-        found = explained(asked, building, search, partial(target_of, target, at_least, between))
-        made = found.audit(outside or None, why=why, n_jobs=n_jobs, **shown)
+        outside = _outside(data, groups or [], asked.text)
+        found = explained(model, str(data), asked, asked.building())
+        made = found.audit(outside or None, why=why, n_jobs=asked.n_jobs, **shown)
     _show(made, output)
 
 

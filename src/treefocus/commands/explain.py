@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import signal
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,65 +12,32 @@ import typer
 
 from treefocus.adapters import load_model, translate
 from treefocus.commands import explain_options as options
+from treefocus.commands.asked import Asked, takes_question
 from treefocus.commands.explain_options import OUTPUTS
-from treefocus.commands.invalid import N_REASONS, MostInvalid, reasons_of
+from treefocus.commands.invalid import MostInvalid, reasons_of
 from treefocus.commands.monitoring import Monitor
-from treefocus.commands.reading import constraints_of, labels_of, numbers_of, read_rows, target_of, weights_of
-from treefocus.commands.schema import read_schema
+from treefocus.commands.reading import labels_of, read_rows
 from treefocus.commands.showing import console_of, progress_bar, say, show_overview, summary_line
+from treefocus.commands.streaming import stream
 from treefocus.errors import InvalidInput
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
-from treefocus.model.forest import Forest
-from treefocus.options import OPTIONS
 from treefocus.render.letter import template_of
 from treefocus.render.phrases import DEFAULT
 from treefocus.search import Status
-from treefocus.tables.columns import check_columns
 from treefocus.tables.files import check_suffix, import_pyarrow, write_columns
-from treefocus.tables.text import STANDARD, TextFormat
 
 if TYPE_CHECKING:
-    from treefocus.scale.work import Advance
+    pass
 
 N_PEOPLE = 3  # whose answers are given as sentences
-INTERRUPTED, TERMINATED = 130, 143  # exit codes
-PATIENCE = 0.3  # seconds that a search may take to notice Ctrl-C
-Wanted = Callable[[Forest], Any]  # the target, once the model is known
 
 
+@takes_question()
 def explain(
     model: options.Model,
     data: options.Data,
-    train: options.Train = None,
-    also: options.Also = None,
-    refits: options.Refits = None,
-    hold: options.Hold = None,
-    schema: options.SchemaFile = None,
-    distance: options.DistanceName = OPTIONS["distance"].default,
-    fix: options.Fix = None,
-    vary: options.Vary = None,
-    increasing: options.Increase = None,
-    decreasing: options.Decrease = None,
-    range_: options.Ranges = None,
-    constraint: options.InWords = None,
-    target: options.Target = None,
-    at_least: options.AtLeast = None,
-    between: options.Between = None,
-    ways: options.Ways = OPTIONS["n"].default,
-    weight: options.Weights = None,
-    strategy: options.StrategyName = OPTIONS["strategy"].default,
-    scale: options.Scale = OPTIONS["scale"].default,
-    bounds: options.Bounds = None,
-    ignore: options.Ignore = None,
-    id_: options.Id = None,
-    time_limit: options.TimeLimit = None,
-    n_jobs: options.Threads = None,
-    seed: options.Seed = OPTIONS["seed"].default,
-    allow_pickle: options.AllowPickle = False,
-    encoding: options.Encoding = STANDARD.encoding,
-    delimiter: options.Delimiter = STANDARD.delimiter,
-    decimal: options.Decimal = STANDARD.decimal,
+    asked: Asked,
     max_invalid: options.MaxInvalid = "1%",
     keep: options.Keep = None,
     part_rows: options.PartRows = None,
@@ -115,34 +73,19 @@ def explain(
       treefocus explain model.json "s3://bank/in/*.parquet" --train train.csv --shard 3/16 -o shard-3/
       treefocus explain model.json rows.csv --train train.csv --certificates proofs --proof
     """
-    text = TextFormat(encoding, "\t" if delimiter == "tab" else delimiter, decimal)
-    asked = NamedFiles(model, data, train, tuple(ignore or ()), allow_pickle, text, id_)
-    most = MostInvalid(max_invalid)
-    made = {
-        "distance": distance,
-        "constraints": constraints_of(fix, increasing, decreasing, range_, constraint),
-        "scale": None if scale == "none" else scale,
-        "bounds": None if bounds is None else numbers_of("--bounds", bounds, bounds.split(":")),
-        "schema": read_schema(schema),
-        "weights": weights_of(weight),
-        "vary": vary,
-        "also": [load_model(path, allow_pickle=allow_pickle) for path in also or ()],
-        "refits": [load_model(path, allow_pickle=allow_pickle) for path in refits or ()],
-    }
-    wanted = partial(target_of, target, at_least, between)
-    search = {"strategy": strategy, "time_limit": time_limit, "n_jobs": n_jobs, "seed": seed, "hold": hold}
+    most, made = MostInvalid(max_invalid), asked.building()
     if output is not None and is_folder(output):
         if letters is not None:
             raise InvalidInput("--letters are for answers in a file or on the screen, not in a folder.")
-        if ways > 1:
+        if asked.ways > 1:
             raise InvalidInput("Answers in a folder are one way out a row; --ways is for a file or the screen.")
-        kept = list(dict.fromkeys([*([] if id_ is None else [id_]), *(keep or ())]))
+        kept = list(dict.fromkeys([*([] if asked.id_ is None else [asked.id_]), *(keep or ())]))
         how = {
             "part_rows": part_rows, "shard": shard, "allow_upgrade": allow_upgrade, "certificates": certificates,
-            "proof": proof, "told": told_of(made, asked, constraint, at_least, between),
+            "proof": proof, "told": asked.told(made),
         }  # fmt: skip
         monitor = Monitor(log_format, metrics_file)
-        most.check(*stream(asked, Path(output), made, search, wanted, kept, how, monitor))
+        most.check(*stream(model, data, asked, Path(output), made, kept, how, monitor))
         return
     if keep or part_rows or shard != "1/1" or metrics_file is not None:
         raise InvalidInput("--keep, --part-rows, --shard and --metrics-file are for answers in a folder: -o FOLDER.")
@@ -151,7 +94,7 @@ def explain(
     template_of(template, language)  # refused now, not after an hour's work
     path = None if output is None else Path(output)
     _check_output(path)
-    found = explained(asked, made, search | {"n": ways}, wanted)
+    found = explained(model, data, asked, made)
     _report(found, path, language)
     if letters is not None:
         _write_letters(found, letters, template, language)
@@ -159,24 +102,6 @@ def explain(
         _certify(found, certificates, proof)
     reasons = reasons_of(found)
     most.check(len(found), len(reasons), reasons)
-
-
-@dataclass(frozen=True)
-class NamedFiles:
-    """The files that a command line names."""
-
-    model: Path
-    data: str  # a path, or whatever else names rows
-    train: Path | None
-    ignore: tuple[str, ...]
-    allow_pickle: bool
-    text: TextFormat = STANDARD
-    id: str | None = None  # the column that names the rows
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The columns of the files that are not read as the model's."""
-        return self.ignore if self.id is None else (*self.ignore, self.id)
 
 
 def is_folder(output: str) -> bool:
@@ -187,144 +112,23 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", "\\")) or path.is_dir() or not path.suffix
 
 
-def explained(asked: NamedFiles, made: dict[str, Any], search: dict[str, Any], wanted: Wanted) -> Explanations:
+def explained(model_file: Path, data: str, asked: Asked, made: dict[str, Any]) -> Explanations:
     """All rows at once."""
-    model = load_model(asked.model, allow_pickle=asked.allow_pickle)
-    forest = translate(model).forest
-    known = None if asked.train is None else read_rows(asked.train, asked.left_out, forest, None, asked.text)
-    table = read_rows(Path(asked.data), asked.left_out, forest, known, asked.text, partial(typer.echo, err=True))
-    labels = labels_of(Path(asked.data), asked.id, asked.text)
+    model = load_model(model_file, allow_pickle=asked.allow_pickle)
+    forest, text = translate(model).forest, asked.text
+    known = None if asked.train is None else read_rows(asked.train, asked.left_out, forest, None, text)
+    table = read_rows(Path(data), asked.left_out, forest, known, text, partial(typer.echo, err=True))
+    labels = labels_of(Path(data), asked.id_, text)
     if known is None:
         typer.echo(
-            f"Note: no --train, so the scale and the range that answers stay in come from {asked.data} itself.",
+            f"Note: no --train, so the scale and the range that answers stay in come from {data} itself.",
             err=True,
         )
     explainer = Explainer(model, table if known is None else known, **made)
-    target = wanted(forest)
+    target = asked.wanted(forest)
     with progress_bar("explaining", len(table.values)) as progress:
-        return explainer.explain(table, target=target, progress=progress, **search).labelled(labels)
-
-
-def stream(
-    asked: NamedFiles,
-    folder: Path,
-    made: dict[str, Any],
-    search: dict[str, Any],
-    wanted: Wanted,
-    keep: Sequence[str],
-    how: dict[str, Any],
-    monitor: Monitor,
-) -> tuple[int, int, list[str]]:
-    """Bit by bit, into a folder; how many rows there are, how many could not be read, and why the first could not."""
-    import_pyarrow("Writing")
-    from treefocus.scale.files import explain_file, first_reasons
-
-    forest = translate(load_model(asked.model, allow_pickle=asked.allow_pickle)).forest
-    explainer = _streaming_explainer(asked, forest, made, keep)
-    target = wanted(forest)
-    began, done = time.perf_counter(), 0
-    try:
-        with terminable(), monitor.running() as show:
-
-            def progress(advance: Advance) -> None:
-                nonlocal done
-                done = advance.rows_now
-                show(advance)
-
-            manifest = explain_file(
-                explainer,
-                asked.data,
-                folder,
-                keep=keep,
-                target=target,
-                text=asked.text,
-                progress=progress,
-                model_file=asked.model,
-                **how,
-                **search,
-            )
-    except KeyboardInterrupt as stop:
-        typer.echo(f"Stopped. What is done is kept in {folder}; the same command goes on from there.", err=True)
-        code = TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
-        leave_soon(code)
-        raise typer.Exit(code) from stop
-    counts = ", ".join(f"{count:,} {name}" for name, count in manifest.counts().items())
-    total, parts = sum(manifest.counts().values()), len(manifest.parts)
-    speed = f" {done / (time.perf_counter() - began):,.0f} rows per second." if done else ""
-    said = f"{total:,} rows: {counts or 'none'}.{speed} Written to {folder} in {parts} part{'s' * (parts != 1)}."
-    say(console_of(), said)
-    return total, manifest.counts().get(Status.INVALID.name, 0), first_reasons(manifest, folder, N_REASONS)
-
-
-def _streaming_explainer(asked: NamedFiles, forest: Forest, made: dict[str, Any], keep: Sequence[str]) -> Explainer:
-    """The explainer, once it is clear that the file has its columns."""
-    known = None if asked.train is None else read_rows(asked.train, asked.left_out, forest, None, asked.text)
-    if known is None and made["scale"] is not None:
-        raise InvalidInput("Answers in a folder need --train, which sets the scale and the domain, or --scale none.")
-    wanted = forest.feature_names or (None if known is None else known.names)
-    if wanted is None:
-        raise InvalidInput(
-            f"The model does not know the names of its columns; --train tells which are in {asked.data}."
-        )
-    from treefocus.scale.dataset import names_of
-
-    names = names_of(asked.data, asked.text)
-    if names:  # of the standard input they are not known yet
-        check_columns(str(asked.data), names, wanted, may_have_others=True)
-    surplus = [name for name in names if name not in (*wanted, *keep, *asked.ignore)]
-    if surplus:
-        ways = " ".join(f"--keep {shlex.quote(name)}" for name in surplus)
-        typer.echo(f"Note: columns that are not the model's are left out; {ways} carries them along.", err=True)
-    return Explainer(forest, known, **made)
-
-
-def told_of(
-    made: dict[str, Any], asked: NamedFiles, words: Sequence[str] | None, at_least: float | None, between: str | None
-) -> dict[str, Any]:
-    """Options as they were given, for the manifest; what an explainer still knows it tells itself."""
-    given = {
-        "train": None if asked.train is None else str(asked.train),
-        "ignore": list(asked.ignore) or None,
-        "scale": made["scale"] if made["scale"] is not None else "none",
-        "bounds": made["bounds"],
-        "weights": made["weights"],
-        "vary": made["vary"],
-        "constraints in words": list(words or ()) or None,
-        "at_least": at_least,
-        "between": between,
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, by which a scheduler stops a run: it ends as by Ctrl-C, with what is done kept."""
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """SIGTERM is `Terminated` inside, where a signal can be heard."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: Any) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def leave_soon(code: int) -> None:
-    """Leave at once if searches are still at work after a moment: nothing they do is wanted any more."""
-    until = time.monotonic() + PATIENCE
-    while any(thread.name.startswith("treefocus") for thread in threading.enumerate()):
-        if time.monotonic() > until:
-            sys.stderr.flush()
-            os._exit(code)
-        time.sleep(0.01)
+        found = explainer.explain(table, target=target, n=asked.ways, progress=progress, **asked.searching())
+        return found.labelled(labels)
 
 
 def _report(found: Explanations, output: Path | None, language: str) -> None:

@@ -1,4 +1,4 @@
-"""The options of `treefocus explain`, a name each."""
+"""What `treefocus explain` reads and writes, an option a name; what it asks stands in `asked.py`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ from typing import Annotated
 
 import typer
 
-from treefocus.options import OPTIONS
 from treefocus.tables.files import TABLE_FILES
 
 OUTPUTS = (*TABLE_FILES, ".json", ".html")
-
-
-def _one_of(name: str) -> str:
-    return OPTIONS[name].told(f": {', '.join(OPTIONS[name].values)}")
 
 
 # the model and its rows
@@ -34,110 +29,13 @@ Data = Annotated[
         "glob in quotes, - for text on the standard input, and each as s3://, gs://, abfs:// or hf://.",
     ),
 ]
-Train = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Training rows: they set the scale, the domain and the covariance."),
-]
-Also = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="MODEL", help=OPTIONS["also"].told(": a model file") + " Repeatable."),
-]
-Refits = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="MODEL", help=OPTIONS["refits"].told(": a model file") + " Repeatable."),
-]
-Hold = Annotated[float | None, typer.Option(metavar="SHARE", help=OPTIONS["hold"].told(": 0.95, say"))]
-SchemaFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help=OPTIONS["schema"].told(", as `treefocus schema` writes it: .yaml")),
-]
 
-# what small means, and what may change
-DistanceName = Annotated[str, typer.Option(metavar="NAME", help=_one_of("distance"))]
-Fix = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that must not change. Repeatable.")]
-Vary = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help=OPTIONS["vary"].told("; all if not given") + " Repeatable.")
-]
-Increase = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only grow. Repeatable.")]
-Decrease = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="A column that may only shrink. Repeatable.")
-]
-Ranges = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--range",
-        metavar="COLUMN:LOW:HIGH",
-        help="Where a column must end up; leave a side empty for no limit. Repeatable.",
-    ),
-]
-InWords = Annotated[
-    list[str] | None,
-    typer.Option(metavar="TEXT", help='A constraint in words: "age fixed", "income <= 2 * salary". Repeatable.'),
-]
-
-# what is wanted
-Target = Annotated[
-    str | None, typer.Option(metavar="CLASS", help=OPTIONS["target"].told("; any other than the present if not given"))
-]
-AtLeast = Annotated[
-    float | None, typer.Option(metavar="P", help="With --target: the probability that the class has to reach.")
-]
-Between = Annotated[
-    str | None,
-    typer.Option(metavar="LOW:HIGH", help="The predicted number to reach, of a regression; a side may be empty."),
-]
-Ways = Annotated[
-    int, typer.Option(min=1, metavar="N", help=OPTIONS["n"].told(", each without a column that another needs"))
-]
-Weights = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN:NUMBER",
-        help=OPTIONS["weights"].told(" (under euclidean, its square); 1 if not given") + " Repeatable.",
-    ),
-]
-
-# how to search
-StrategyName = Annotated[str, typer.Option(metavar="NAME", help=_one_of("strategy"))]
-Scale = Annotated[
-    str, typer.Option(metavar="NAME", help=OPTIONS["scale"].told(f": {', '.join(OPTIONS['scale'].values)} or none"))
-]
-Bounds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LOW:HIGH",
-        help=OPTIONS["bounds"].told(", for every column; the range of the training rows if not given"),
-    ),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="A column of the files that is not the model's. Repeatable."),
-]
-Id = Annotated[
-    str | None, typer.Option("--id", metavar="COLUMN", help="A column of DATA that names the rows; not the model's.")
-]
-TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help=OPTIONS["time_limit"].told())]
-Threads = Annotated[int | None, typer.Option(metavar="N", help=OPTIONS["n_jobs"].told("; all cores if not given"))]
-Seed = Annotated[int, typer.Option(metavar="N", help=OPTIONS["seed"].told())]
 
 # what is read and written
-AllowPickle = Annotated[
-    bool,
-    typer.Option(
-        "--allow-pickle",
-        help="Read MODEL from .pkl or .joblib. Unpickling runs code from the file, whatever its author put there: "
-        "only for files you trust. The other formats hold numbers and run nothing.",
-    ),
-]
 Keep = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="With -o FOLDER: a column of DATA to carry along. Repeatable."),
 ]
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="Of text files: utf-8, latin-1, cp1252, ...")]
-Delimiter = Annotated[
-    str | None, typer.Option(metavar="CHARACTER", help="Between cells; a comma in .csv, a tab in .tsv if not given.")
-]
-Decimal = Annotated[str, typer.Option(metavar="CHARACTER", help="Before the fraction of a number: . or ,")]
 MaxInvalid = Annotated[
     str,
     typer.Option(
