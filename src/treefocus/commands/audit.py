@@ -9,8 +9,8 @@ import numpy as np
 import typer
 
 from treefocus.commands import explain_options as options
-from treefocus.commands.asked import Asked, takes_question
 from treefocus.commands.explain import explained
+from treefocus.commands.question import TypedQuestion, takes_question
 from treefocus.commands.showing import console_of, say
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation.audit.audit import Audit
@@ -53,7 +53,7 @@ def audit(
     level: Level = 0.95,
     why: Why = SAMPLE,
     *,
-    asked: Asked,
+    asked: TypedQuestion,
     output: AuditOutput = None,
 ) -> None:
     """Audit what MODEL demands of the people in DATA: who has no way out, what it asks of the others, of whom more.

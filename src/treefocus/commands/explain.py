@@ -12,10 +12,10 @@ import typer
 
 from treefocus.adapters import load_model, translate
 from treefocus.commands import explain_options as options
-from treefocus.commands.asked import Asked, takes_question
 from treefocus.commands.explain_options import OUTPUTS
 from treefocus.commands.invalid import MostInvalid, reasons_of
 from treefocus.commands.monitoring import Monitor
+from treefocus.commands.question import TypedQuestion, takes_question
 from treefocus.commands.reading import labels_of, read_rows
 from treefocus.commands.showing import console_of, progress_bar, say, show_overview, summary_line
 from treefocus.commands.streaming import stream
@@ -37,7 +37,7 @@ N_PEOPLE = 3  # whose answers are given as sentences
 def explain(
     model: options.Model,
     data: options.Data,
-    asked: Asked,
+    asked: TypedQuestion,
     max_invalid: options.MaxInvalid = "1%",
     keep: options.Keep = None,
     part_rows: options.PartRows = None,
@@ -112,7 +112,7 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", "\\")) or path.is_dir() or not path.suffix
 
 
-def explained(model_file: Path, data: str, asked: Asked, made: dict[str, Any]) -> Explanations:
+def explained(model_file: Path, data: str, asked: TypedQuestion, made: dict[str, Any]) -> Explanations:
     """All rows at once."""
     model = load_model(model_file, allow_pickle=asked.allow_pickle)
     forest, text = translate(model).forest, asked.text

@@ -1,4 +1,4 @@
-"""What `treefocus explain` reads and writes, an option a name; what it asks stands in `asked.py`."""
+"""What `treefocus explain` reads and writes, an option a name; what it asks stands in `question.py`."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from treefocus.adapters import load_model, translate
-from treefocus.commands.asked import Asked
 from treefocus.commands.invalid import N_REASONS
 from treefocus.commands.monitoring import Monitor
+from treefocus.commands.question import TypedQuestion
 from treefocus.commands.reading import read_rows
 from treefocus.commands.showing import console_of, say
 from treefocus.errors import InvalidInput
@@ -38,7 +38,7 @@ PATIENCE = 0.3  # seconds that a search may take to notice Ctrl-C
 def stream(
     model_file: Path,
     data: str,
-    asked: Asked,
+    asked: TypedQuestion,
     folder: Path,
     made: dict[str, Any],
     keep: Sequence[str],
@@ -86,7 +86,7 @@ def stream(
     return total, manifest.counts().get(Status.INVALID.name, 0), first_reasons(manifest, folder, N_REASONS)
 
 
-def _explainer(data: str, asked: Asked, forest: Forest, made: dict[str, Any], keep: Sequence[str]) -> Explainer:
+def _explainer(data: str, asked: TypedQuestion, forest: Forest, made: dict[str, Any], keep: Sequence[str]) -> Explainer:
     """The explainer, once it is clear that the file has its columns."""
     known = None if asked.train is None else read_rows(asked.train, asked.left_out, forest, None, asked.text)
     if known is None and made["scale"] is not None:

@@ -24,7 +24,7 @@ def _one_of(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TypedQuestion:
     """The options of a question, as they are typed; the field of an option is its name."""
 
     # the model and its rows
@@ -188,9 +188,9 @@ class Asked:
 
 
 def takes_question(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command with the fields of `Asked` as options where its parameter `asked` stands; without: those it lacks."""
-    hints = get_type_hints(Asked, include_extras=True)
-    options = [_typed(one.name, one.default, hints) for one in fields(Asked) if one.name not in without]
+    """A command with the fields of `TypedQuestion` as options where its parameter `asked` stands; without: those it lacks."""
+    hints = get_type_hints(TypedQuestion, include_extras=True)
+    options = [_typed(one.name, one.default, hints) for one in fields(TypedQuestion) if one.name not in without]
 
     def taking(command: Callable[..., None]) -> Callable[..., None]:
         own = get_type_hints(command, include_extras=True)
@@ -201,7 +201,7 @@ def takes_question(*, without: Collection[str] = ()) -> Callable[[Callable[..., 
         @wraps(command)
         def called(**values: Any) -> None:
             given = {one.name: values.pop(one.name) for one in options}
-            command(asked=Asked(**given), **values)
+            command(asked=TypedQuestion(**given), **values)
 
         called.__signature__ = inspect.Signature(typed)  # type: ignore[attr-defined]
         called.__annotations__ = {one.name: one.annotation for one in typed}
