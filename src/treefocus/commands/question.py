@@ -188,7 +188,7 @@ class TypedQuestion:
 
 
 def takes_question(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command with the fields of `TypedQuestion` as options where its parameter `asked` stands; without: those it lacks."""
+    """A command that has the options of a question where its parameter `asked` stands; without: those it lacks."""
     hints = get_type_hints(TypedQuestion, include_extras=True)
     options = [_typed(one.name, one.default, hints) for one in fields(TypedQuestion) if one.name not in without]
 

@@ -27,7 +27,7 @@ AllowPickle = Annotated[
 Demo = Annotated[bool, typer.Option("--demo", help="Serve the invented loan applications.")]
 
 # what is asked where a caller does not say
-AskedDistance = Annotated[str, typer.Option(metavar="NAME", help=f"TypedQuestion first: {', '.join(DISTANCES)}.")]
+AskedDistance = Annotated[str, typer.Option(metavar="NAME", help=f"Asked first: {', '.join(DISTANCES)}.")]
 Fix = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Must not change. Repeatable.")]
 Increase = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="May only grow. Repeatable.")]
 Decrease = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="May only shrink. Repeatable.")]
@@ -37,9 +37,9 @@ Ranges = Annotated[
 InWords = Annotated[
     list[str] | None, typer.Option(metavar="TEXT", help='In words: "income <= 2 * salary". Repeatable.')
 ]
-Target = Annotated[str | None, typer.Option(metavar="CLASS", help="TypedQuestion for first, if any.")]
+Target = Annotated[str | None, typer.Option(metavar="CLASS", help="Asked for first, if any.")]
 AtLeast = Annotated[float | None, typer.Option(metavar="P", help="With --target: its probability, from 0 to 1.")]
-Between = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="TypedQuestion for where a number is predicted.")]
+Between = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Asked for where a number is predicted.")]
 Weights = Annotated[
     list[str] | None, typer.Option("--weight", metavar="COLUMN:NUMBER", help="What a change weighs. Repeatable.")
 ]
