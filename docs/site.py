@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import importlib
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +22,7 @@ from treefocus.cli import app
 
 ROOT = Path(__file__).parents[1]
 PROJECT = {f"{name.upper()}.md": name for name in ("readme", "changelog", "contributing", "security")}
+GALLERY = "../examples/from_csv_to_letter.ipynb"  # a folder has no page of its own
 ROOMS = {  # the first room that a name's module is in is its chapter
     "explainer": "Explain",
     "explanation": "Answers",
@@ -35,7 +36,19 @@ ROOMS = {  # the first room that a name's module is in is its chapter
     "adapters": "Models",
     "errors": "Errors",
 }
-MODULES = ("treefocus.scale", "treefocus.loans")  # with public names of their own
+MODULES = {  # with public names of their own
+    "treefocus.scale.files": ("explain_file",),
+    "treefocus.scale.batches": ("explain_batches",),
+    "treefocus.scale.ray": ("explain_dataset", "RowsDone"),
+    "treefocus.scale.spark": ("explain_frame",),
+    "treefocus.scale.progress": ("watched",),
+    "treefocus.scale.merge": ("merge",),
+    "treefocus.scale.verification": ("verify_folder",),
+    "treefocus.scale.audits": ("audit_batches", "audit_answers"),
+    "treefocus.mlflow": ("log_explainer", "load_explainer", "log_explanations"),
+    "treefocus.check": ("check",),
+    "treefocus.loans": ("generate", "load", "train", "forest", "Trained", "to_csv"),
+}
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -55,7 +68,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     """Links between the root and docs/ are links inside the site."""
     path = page.file.src_uri
     if path.startswith("project/"):
-        markdown = re.sub(r"\]\(docs/", "](../", markdown)
+        markdown = re.sub(r"\]\(docs/", "](../", markdown.replace("](docs/examples)", f"]({GALLERY})"))
         return re.sub(r'src="docs/', 'src="../', _to_project(markdown, r"\]\(", "](", ""))
     up = "../" * (path.count("/") + 1)
     return _to_project(markdown, rf"\]\({re.escape(up)}", "](", "../" * path.count("/") + "project/")
@@ -64,7 +77,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 def _to_project(markdown: str, before: str, opening: str, folder: str) -> str:
     for name, page in PROJECT.items():
         markdown = re.sub(f"{before}{re.escape(name)}", f"{opening}{folder}{page}.md", markdown)
-    return re.sub(r"\[([^\]]+)\]\((?:\.\./)*(?:LICENSE|benchmarks/|src/|cpp/|tests/)[^)]*\)", r"`\1`", markdown)
+    return re.sub(r"\[([^\]]+)\]\((?:\.\./)*(?:LICENSE|CITATION\.cff|benchmarks/|src/|cpp/|tests/)[^)]*\)", r"`\1`", markdown)
 
 
 def python_reference() -> Iterator[str]:
@@ -79,10 +92,16 @@ def python_reference() -> Iterator[str]:
         if chapter in chapters:
             yield f"## {chapter}\n"
             yield from (f"::: {name}\n" for name in chapters[chapter])
-    for path in MODULES:
-        module = importlib.import_module(path)
-        yield f"## `{path}`\n\n{(module.__doc__ or '').strip()}\n"
-        yield from (f"::: {path}.{name}\n" for name in getattr(module, "__all__", ()) if not name.isupper())
+    for path, names in MODULES.items():
+        yield f"## `{path}`\n\n{_what_it_is(path)}\n"
+        yield from (f"::: {path}.{name}\n" for name in names)
+
+
+def _what_it_is(path: str) -> str:
+    """The first paragraph of a module's text; the module is not loaded, since what it needs may not be here."""
+    origin = Path(treefocus.__path__[0], *path.split(".")[1:])
+    source = next(one for one in (origin.with_suffix(".py"), origin / "__init__.py") if one.is_file())
+    return (ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or "").partition("\n\n")[0]
 
 
 def command_line() -> Iterator[str]:

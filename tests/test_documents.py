@@ -18,7 +18,8 @@ mpl.use("Agg")
 
 from matplotlib import pyplot
 
-from treefocus import Explainer, loans
+import treefocus
+from treefocus import Explainer, loans, options
 
 DOCS = Path(__file__).parents[1] / "docs"
 PROGRAM = re.compile(r"^(<!-- not run: [^\n]+ -->\n+)?```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -71,3 +72,19 @@ def test_the_formats_that_are_written_are_those_that_the_pages_name() -> None:
     assert not {name for name in written if f"`{name}`" not in table}
     proofs = set(re.findall(r"treefocus-proof-\d+", (DOCS / "proof.md").read_text(encoding="utf-8")))
     assert proofs & written
+
+
+def test_the_calls_of_ours_that_others_are_told_of_work() -> None:
+    rows = (line.split("|") for line in (DOCS / "migration.md").read_text(encoding="utf-8").splitlines())
+    spans = [span for cells in rows if len(cells) == 7 for span in re.findall(r"`([^`]+)`", cells[5])]
+    names = {**vars(treefocus), **given(), "model": loans.forest(), "X_train": loans.train().X_train}
+    names |= {"rows": names["declined"][:2], "explain": names["explainer"].explain}
+    known = {*options.named(options.EXPLAINER), *options.named(options.EXPLAIN), "target"}
+    assert len(spans) > 15
+    for span in spans:
+        option, _, value = span.partition("=")
+        if option.isidentifier():
+            assert option in known, span
+        else:
+            value = span
+        eval(value.partition("(...)")[0], names)  # what stands for "something" is not called
