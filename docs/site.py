@@ -77,7 +77,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 def _to_project(markdown: str, before: str, opening: str, folder: str) -> str:
     for name, page in PROJECT.items():
         markdown = re.sub(f"{before}{re.escape(name)}", f"{opening}{folder}{page}.md", markdown)
-    return re.sub(r"\[([^\]]+)\]\((?:\.\./)*(?:LICENSE|CITATION\.cff|benchmarks/|src/|cpp/|tests/)[^)]*\)", r"`\1`", markdown)
+    elsewhere = r"(?:LICENSE|CITATION\.cff|benchmarks/|src/|cpp/|tests/)"  # what the site does not have
+    return re.sub(rf"\[([^\]]+)\]\((?:\.\./)*{elsewhere}[^)]*\)", r"`\1`", markdown)
 
 
 def python_reference() -> Iterator[str]:
