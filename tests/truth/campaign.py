@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, groupby
 
 from threadpoolctl import threadpool_limits
 
 from truth.claims import ORACLE, Falsehood, judged
-from truth.problems import DIMENSIONS, Pair, Spec, described, drawn, every_pair, why_excluded
+from truth.models import Model
+from truth.problems import DIMENSIONS, Pair, Problem, described, drawn, every_pair, why_excluded
 
 
 @dataclass(eq=False)
@@ -51,21 +52,56 @@ class Tally:
         return "\n".join(lines)
 
 
-@threadpool_limits.wrap(limits=1)
 def run(seeds: Iterable[int]) -> Tally:
-    """The problems of these seeds; a model of a few rows takes ten times as long on threads that wait for a core."""
+    """The problems of these seeds."""
+    return total(map(drawn, seeds))
+
+
+def total(problems: Iterable[Problem]) -> Tally:
+    """What comes out of problems."""
     tally = Tally()
-    for seed in seeds:
-        verdict = judged(drawn(seed))
-        tally.n += 1
-        if verdict.refused is not None:
-            tally.refused[verdict.refused] += 1
-            continue
-        tally.met.update(Spec.of(seed).pairs())
-        tally.checked.update(verdict.checked)
-        tally.status.update(verdict.status)
-        tally.false += [one for one in verdict.false if one.kind != ORACLE]
-        tally.missed += [one for one in verdict.false if one.kind == ORACLE]
+    for one in tallies(problems):
+        tally.add(one)
+    return tally
+
+
+@threadpool_limits.wrap(limits=1)
+def _judged(problem: Problem) -> Tally:
+    """A problem's claims; a model of a few rows takes ten times as long on threads that wait for a core."""
+    tally, verdict = Tally(n=1), judged(problem)
+    if verdict.refused is not None:
+        tally.refused[verdict.refused] += 1
+        return tally
+    tally.met.update(problem.spec.pairs())
+    tally.checked.update(verdict.checked)
+    tally.status.update(verdict.status)
+    tally.false += [one for one in verdict.false if one.kind != ORACLE]
+    tally.missed += [one for one in verdict.false if one.kind == ORACLE]
+    return tally
+
+
+def tallies(problems: Iterable[Problem]) -> Iterator[Tally]:
+    """What comes out of each problem; after those of one model that follow each other, of their points.
+
+    All of these are put to the models' own predict at once.
+    """
+    for _, of_one_model in groupby(problems, key=lambda problem: problem.model):
+        asking: dict[Model, list[int]] = {}  # the seed of each entry of `looked_up`
+        for problem in of_one_model:
+            yield _judged(problem)
+            for model in (problem.model, *problem.also):
+                seeds = asking.setdefault(model, [])
+                seeds += [problem.spec.seed] * (len(model.looked_up) - len(seeds))
+        yield _points_held(asking)
+
+
+def _points_held(asking: dict[Model, list[int]]) -> Tally:
+    tally = Tally()
+    for model, seeds in asking.items():
+        tally.checked["points"] += sum(map(len, model.looked_up))
+        told = f"{model.library} says otherwise of a point than of its cell"
+        wrong = sorted({seeds[place] for place in model.contradicted()})
+        tally.false += [Falsehood(seed, 0, "cells", told) for seed in wrong]
     return tally
 
 

@@ -9,6 +9,8 @@ import json
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
@@ -19,7 +21,9 @@ import numpy as np
 
 from treefocus import Explainer, Explanation, Explanations, InvalidInput, Status, verify
 from treefocus.adapters import translate
+from treefocus.adapters.trust import trusted
 from treefocus.check import ACCEPTED, REJECTED, judge
+from treefocus.explanation.why_not import WhyNot
 from treefocus.model.forest import Floats
 from treefocus.model.source import Source
 from truth.columns import cell_of, code_of, points_of, schema_of
@@ -30,8 +34,7 @@ from truth.problems import Problem
 
 RELATIVE = 1e-7
 NOISE, COUPLED_NOISE = 1e-12, 1e-9  # of distances that are sums over columns, and of the others
-TIME_LIMIT = 5.0
-FURTHER_LIMIT = 1.0  # of each search that a further question asks for; what is not decided by then is not claimed
+FURTHER_LIMIT = 0.2  # of each search that a further question asks for; what is not decided by then is not claimed
 
 
 ORACLE = "oracle"
@@ -81,7 +84,8 @@ class _Row:
         return COUPLED_NOISE if self.question.measure.is_coupled else NOISE
 
     def nearest(self, question: Question, only_whether: bool = False) -> Witness | None:
-        key = (tuple(map(repr, question.constraints)), question.left_alone, only_whether)
+        models = tuple(map(id, question.also))
+        key = (tuple(map(repr, question.constraints)), models, question.left_alone, only_whether)
         if key not in self.kept:
             self.kept[key] = nearest(question, only_whether=only_whether)
         return self.kept[key]
@@ -108,13 +112,15 @@ def answered(problem: Problem) -> tuple[Explainer, Explanations]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         explainer = explainer_of(problem)
-        asked = {"strategy": problem.strategy, "n_jobs": 1, "time_limit": TIME_LIMIT, "n": n}
+        asked = {"strategy": problem.strategy, "n_jobs": 1, "n": n}
         return explainer, explainer.explain(problem.frame, problem.target, **asked)
 
 
 def held(problem: Problem, explainer: Explainer, found: Explanations) -> Verdict:
     """What is said, against the oracle."""
     verdict = Verdict(problem.spec.seed)
+    if problem.spec.more == "two threads":
+        _same_bytes(problem, explainer, found, verdict)
     for i, one in enumerate(found):
         row = _Row(problem, i, problem.question(i), verdict)
         verdict.status[one.status.name] += 1
@@ -129,17 +135,42 @@ def held(problem: Problem, explainer: Explainer, found: Explanations) -> Verdict
     return verdict
 
 
-@lru_cache(maxsize=200)
+def _same_bytes(problem: Problem, explainer: Explainer, found: Explanations, verdict: Verdict) -> None:
+    """Whether two threads find what one does, to the last bit."""
+    n = 1 + len(found.others)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = explainer.explain(problem.frame, problem.target, strategy=problem.strategy, n_jobs=2, n=n)
+    for one, other in zip(found.ways, again.ways, strict=True):
+        for name in ("points", "distance", "lower_bound", "status"):
+            own, theirs = (np.asarray(getattr(each.found, name)) for each in (one, other))
+            verdict.checked["same bytes"] += 1
+            if own.tobytes() != theirs.tobytes() and not np.array_equal(own, theirs):
+                verdict.false.append(Falsehood(problem.spec.seed, 0, "bytes", f"{name}: {own} and {theirs}"))
+
+
+@lru_cache(maxsize=80)
 def _taken_apart(model: Model) -> Source:
-    """A pipeline's forest, made once: that takes longer than all the rest."""
-    return translate(model.model)
+    """A model's forest, held against the model, made once: that takes longer than all the rest."""
+    return trusted(translate(model.given))
+
+
+@contextmanager
+def _known_models(problem: Problem) -> Iterator[None]:
+    """Models that were taken apart before are not again."""
+    models = {id(model.given): model for model in (problem.model, *problem.also)}
+    with (
+        patch("treefocus.explainer.translate", lambda given: _taken_apart(models[id(given)])),
+        patch("treefocus.problem.companions.translate", lambda given: _taken_apart(models[id(given)])),
+        patch("treefocus.explainer.trusted", lambda source: source),
+        patch("treefocus.problem.companions.trusted", lambda source: source),
+    ):
+        yield
 
 
 def explainer_of(problem: Problem) -> Explainer:
     """The explainer that a user would make."""
-    if problem.model.library != "pipeline":
-        return _explainer(problem)
-    with patch("treefocus.explainer.translate", lambda _: _taken_apart(problem.model)):
+    with _known_models(problem):
         return _explainer(problem)
 
 
@@ -155,6 +186,8 @@ def _explainer(problem: Problem) -> Explainer:
         bounds=problem.space.bounds,
         weights=problem.weights,
         plausibility=problem.plausibility,
+        vary=problem.vary,
+        also=[other.given for other in problem.also],
     )
 
 
@@ -180,7 +213,7 @@ def _judge(row: _Row, one: Explanation, found: Any, explainer: Explainer) -> Non
         _proof(row, one, explainer)
     if "why not" in asked_for and one.status is Status.INFEASIBLE:
         _why_not(row, one)
-    if "prices" in asked_for and problem.constraints:
+    if "prices" in asked_for and question.constraints:
         _prices(row, one)
     if one.counterfactual is not None:
         if "region" in asked_for:
@@ -249,7 +282,7 @@ def _certificate(row: _Row, one: Explanation, explainer: Explainer) -> None:
     try:
         record = json.loads(json.dumps(one.certificate()))
         for reprove in (False, True):
-            said = verify(record, explainer.forest, reprove=reprove, time_limit=FURTHER_LIMIT)
+            said = verify(record, explainer.forest, also=explainer.also, reprove=reprove, time_limit=FURTHER_LIMIT)
             row.check("certificate", not said.failed, f"reprove={reprove}:\n{said.to_text()}")
             row.verdict.checked["proven again"] += said.holds
     except Exception as error:  # a certificate of one's own answer is readable
@@ -259,6 +292,8 @@ def _certificate(row: _Row, one: Explanation, explainer: Explainer) -> None:
 def _proof(row: _Row, one: Explanation, explainer: Explainer) -> None:
     """Whether the checker, which shares no code with the search, follows the proof."""
     record = json.loads(json.dumps(one.certificate(proof=True)))
+    if row.problem.also and "proof" not in record:
+        return  # of several models at once no proof is written
     code, sentences = judge(record, json.loads(json.dumps(explainer.forest.to_record())))
     row.check("proof", code != REJECTED, " ".join(sentences))
     row.verdict.checked["proof accepted"] += code == ACCEPTED and "proof" in record
@@ -278,6 +313,9 @@ def _why_not(row: _Row, one: Explanation) -> None:
             told = "" if best is None else f"no answer without constraints either: but {row.shown(best.point)}"
             row.check("why not", best is None, told)
         return
+    if said.models:
+        _why_not_of_models(row, said)
+        return
     strange = [c for c in said.constraints if c not in every]
     row.check("why not", not strange, f"{strange} are none of the constraints")
     left = _with(row.question, [c for c in every if c not in said.constraints])
@@ -294,6 +332,23 @@ def _why_not(row: _Row, one: Explanation) -> None:
             row.check("why not", best is None, told)
 
 
+def _why_not_of_models(row: _Row, said: WhyNot) -> None:
+    """Whether these models stand in the way, and no fewer do."""
+    also = row.question.also
+    left = replace(row.question, also=tuple(one for k, one in enumerate(also) if k not in said.models))
+    if said.explanation is not None and said.explanation.counterfactual is not None:
+        point = _coded(row, said.explanation)
+        faults = left.faults(point)
+        row.check("why not", not faults, f"without models {said.models}: {row.shown(point)}: {'; '.join(faults)}")
+    if not said.is_proven:
+        return
+    for fewer in combinations(range(len(also)), len(said.models) - 1):
+        kept = replace(row.question, also=tuple(one for k, one in enumerate(also) if k not in fewer))
+        best = row.nearest(kept, True)
+        told = "" if best is None else f"models {fewer} would do, not {said.models}: {row.shown(best.point)}"
+        row.check("why not", best is None, told)
+
+
 def _with(question: Question, constraints: list[Any]) -> Question:
     """The question under these constraints, and what allows."""
     allowances = [one for one in question.constraints if type(one).__name__ == "MayBeMissing"]
@@ -304,6 +359,8 @@ def _prices(row: _Row, one: Explanation) -> None:
     every = single(row.question.constraints)
     is_limited = row.problem.plausibility is not None
     for price in one.price_of_constraints(time_limit=FURTHER_LIMIT):
+        if price.distance is not None and not price.is_proven:
+            continue
         best = row.nearest(_with(row.question, [c for c in every if c != price.constraint]))
         told = f"without {price.constraint}: {price.distance} is said (proven: {price.is_proven}), "
         told += "there is none" if best is None else f"{row.shown(best.point)} is {best.cost:.12g} away"

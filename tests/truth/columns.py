@@ -131,6 +131,9 @@ DESIGNS: dict[str, tuple[Column, ...]] = {
     "missing words": (replace(_WORDS, has_missing=True), replace(_NUMBER, has_missing=True), _whole("", 0, 4)),
     "missing large": (replace(_LARGE, has_missing=True), replace(_SIZES, has_missing=True), _LIST),
     "missing four": (replace(_LARGE, has_missing=True), replace(_NUMBER, has_missing=True), _LIST, _whole("", 0, 3)),
+    "parted by missing": (
+        _whole("", 0, 1, "whole floats", has_missing=True), Column("", "list", (0.5, 2.0), has_missing=True), _NUMBER,
+    ),
     "missing group": (_GROUP, replace(_NUMBER, has_missing=True), replace(_FLOATS, has_missing=True)),
 }  # fmt: skip
 DESIGNS = {

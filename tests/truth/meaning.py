@@ -147,6 +147,7 @@ class Question:
     target: Any
     weights: Floats  # (d,)
     covariance: Floats | None = None  # of the scaled columns, where Mahalanobis is given one
+    also: tuple[Model, ...] = ()  # other models that have to give the wanted answer
     left_alone: tuple[frozenset[int], ...] = ()  # of each of these sets of columns, one has to stay as it is
 
     @property
@@ -189,35 +190,53 @@ class Question:
     # ---- what an answer is
 
     def wanted(self, points: Floats) -> Bools:
-        """(n,) whether the model's own answers are what is asked for."""
+        """(n,) whether the models' own answers are what is asked for."""
+        agreed = np.ones(len(points), bool)
+        for model in (self.model, *self.also):
+            if isinstance(self.target, Probability):
+                agreed &= self._is_wanted(model, likely=model.probabilities(points))
+            elif isinstance(self.target, Score):
+                agreed &= self._is_wanted(model, number=model.scores(points))
+            else:
+                agreed &= self._is_wanted(model, number=model.answers(points))
+        return agreed
+
+    def _is_wanted(self, model: Model, *, number: Any = None, likely: Any = None) -> Bools:
+        """Whether what a model says is what is asked for."""
         if isinstance(self.target, Probability):
-            column = self.model.classes.index(self.target.label)
-            return self.model.probabilities(points)[:, column] >= self.target.at_least
+            return np.asarray(likely[..., model.classes.index(self.target.label)] >= self.target.at_least)
         if isinstance(self.target, Interval):
-            number = self.model.scores(points) if isinstance(self.target, Score) else self.model.answers(points)
-            return (number >= self.target.low) & (number <= self.target.high)
-        said = self.model.answers(points)
-        return said != self.origin if self.target is None else said == self.target
+            return np.asarray((number >= self.target.low) & (number <= self.target.high))
+        if self.target is None:
+            return np.asarray(number != self.origin)
+        return np.asarray(number == self.target)
 
     @cached_property
     def origin(self) -> Any:
         """What the model says of the row."""
         return self.model.answers(self.row[None])[0]
 
+    def wanted_boxes(self, values: Sequence[Floats]) -> Bools:
+        """The same for every combination of the columns' values, by the models' cells."""
+        agreed: Bools = np.ones(tuple(map(len, values)), bool)
+        for model, wanted in zip((self.model, *self.also), self.wanted_cells, strict=True):
+            cells = (model.atlas.cell(j, own) for j, own in enumerate(values))
+            agreed = agreed & wanted[np.ix_(*cells)]
+        return agreed
+
     @cached_property
-    def wanted_cells(self) -> Bools:
-        """The same for every cell of the model's atlas."""
-        atlas = self.model.atlas
-        if isinstance(self.target, Probability):
-            assert atlas.likely is not None
-            return atlas.likely[..., self.model.classes.index(self.target.label)] >= self.target.at_least
-        if isinstance(self.target, Interval):
+    def wanted_cells(self) -> tuple[Bools, ...]:
+        """The same for every cell of each model's atlas."""
+        found = []
+        for model in (self.model, *self.also):
+            atlas = model.atlas
             number = atlas.score if isinstance(self.target, Score) else atlas.answer
-            assert number is not None
-            return (number >= self.target.low) & (number <= self.target.high)
-        if self.target is None:
-            return atlas.answer != self.origin
-        return atlas.answer == self.target
+            found.append(self._is_wanted(model, number=number, likely=atlas.likely))
+        return tuple(found)
+
+    def cuts(self, j: int) -> Floats:
+        """The last number of each cell of a column but the last, of all models."""
+        return np.unique(np.concatenate([model.cuts[j] for model in (self.model, *self.also)]))
 
     # ---- what an answer may be
 
@@ -329,11 +348,15 @@ class Question:
         return bool(condition.low <= value <= condition.high)
 
     def above(self, constraint: Linear, point: Floats) -> float | None:
-        """By how much a sum is above its bound, exactly; None where a value is missing."""
-        terms = [(Fraction(float(c)), float(point[self.place(name)])) for name, c in constraint.coefficients.items()]
-        if any(np.isnan(value) for _, value in terms):
+        """By how much a sum is above its bound, exactly where that is in doubt; None where a value is missing."""
+        terms = [(float(c), float(point[self.place(name)])) for name, c in constraint.coefficients.items()]
+        products = [c * value for c, value in terms]
+        above = sum(products) - constraint.at_most
+        if above != above:
             return None
-        return float(sum(c * Fraction(value) for c, value in terms) - Fraction(constraint.at_most))
+        if abs(above) > 1e-12 * (max(map(abs, products)) + abs(constraint.at_most)):
+            return above
+        return float(sum(Fraction(c) * Fraction(value) for c, value in terms) - Fraction(constraint.at_most))
 
     def leaves_alone(self, point: Floats) -> bool:
         """Whether a point leaves a column of every set of `left_alone` as it is."""

@@ -2,7 +2,8 @@
 
 A threshold becomes the last float64 number that goes left of it: found by bisection over the float64 numbers, with the
 library's own cast and, behind a pipeline, with the fitted steps themselves. `Atlas` holds what the model says in every
-cell between thresholds, and refuses to be built where two points of one cell get different answers.
+cell between thresholds, and refuses to be built where two points of one cell get different answers. Points are looked
+up there, and put to the model's own predict later, many at once: `Model.contradicted`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,13 +28,14 @@ from truth.columns import DESIGNS, Column, frame_of
 
 LIBRARIES = (
     "decision tree", "random forest", "extra trees", "gradient boosting", "histogram boosting", "AdaBoost", "XGBoost",
-    "LightGBM", "CatBoost", "pipeline",
+    "LightGBM", "CatBoost", "pipeline", "calibrated", "voting",
 )  # fmt: skip
-TAKES_CATEGORIES = ("histogram boosting", "XGBoost", "LightGBM", "CatBoost", "pipeline")
-READS_UNSEEN = ("histogram boosting", "LightGBM", "CatBoost", "pipeline")
+TAKES_CATEGORIES = ("histogram boosting", "XGBoost", "LightGBM", "CatBoost", "pipeline", "calibrated")
+READS_UNSEEN = ("histogram boosting", "LightGBM", "CatBoost", "pipeline", "calibrated")
 NO_MISSING = ("gradient boosting", "AdaBoost")
 SINGLE = ("gradient boosting", "histogram boosting", "XGBoost", "LightGBM", "CatBoost")  # score of 2 classes
 N_ROWS = 60
+LARGEST = 1e38  # what every library reads without an overflow
 _ZERO = float(np.float32(1e-35))  # LightGBM's predict leaves out what is no further from 0
 Splits = list[tuple[int, float]]  # the number of a column as the model sees it, and a threshold
 
@@ -48,6 +50,7 @@ class Model:
     data: Floats  # (n_rows, n_columns) as the oracle writes it
     classes: tuple[Any, ...]  # () where it predicts a number
     given: Any  # to treefocus: the model itself, or what was read from its file
+    looked_up: list[Floats] = field(default_factory=list)  # points of which the model itself is still to be asked
 
     @property
     def is_from_file(self) -> bool:
@@ -67,15 +70,58 @@ class Model:
         return self.library not in NO_MISSING
 
     def answers(self, points: Floats) -> NDArray[Any]:
+        """(n,) the class, or the number, of points."""
+        cells = self._cells(points)
+        return self.own_answers(points) if cells is None else self.atlas.answer[cells]
+
+    def probabilities(self, points: Floats) -> Floats:
+        """(n, n_classes) the probabilities of points."""
+        cells = self._cells(points)
+        if cells is None or self.atlas.likely is None:
+            return self.own_probabilities(points)
+        return np.asarray(self.atlas.likely[cells])
+
+    def scores(self, points: Floats) -> Floats:
+        """(n,) the raw scores of points, before any link."""
+        cells = self._cells(points)
+        if cells is None or self.atlas.score is None:
+            return self.own_scores(points)
+        return np.asarray(self.atlas.score[cells])
+
+    def _cells(self, points: Floats) -> tuple[NDArray[np.intp], ...] | None:
+        """The cells of points, of which the model is to be asked later; None where it has to be asked now."""
+        if not self.atlas.has(points):
+            return None
+        self.looked_up.append(np.array(points))
+        return self.atlas.cells(points)
+
+    def contradicted(self) -> list[int]:
+        """The places in `looked_up` that hold a point of which the model itself says otherwise than was said of it.
+
+        All of them are put to the library's own predict at once, and forgotten.
+        """
+        if not self.looked_up:
+            return []
+        place = np.repeat(np.arange(len(self.looked_up)), [len(points) for points in self.looked_up])
+        points, first = np.unique(np.concatenate(self.looked_up), axis=0, return_index=True)
+        cells = self.atlas.cells(points)
+        differs = np.zeros(len(points), bool)
+        for said, own in zip(self.atlas.said, _everything(self, points), strict=True):
+            if said is not None and own is not None:
+                differs |= (said[cells] != own).reshape(len(points), -1).any(axis=1)
+        self.looked_up.clear()
+        return sorted(set(place[first[differs]].tolist()))
+
+    def own_answers(self, points: Floats) -> NDArray[Any]:
         """(n,) the class, or the number, that the model's own predict gives."""
         said = np.asarray(self._asked("predict", points)).reshape(-1)
         return said.astype(np.float64) if self.is_value else said
 
-    def probabilities(self, points: Floats) -> Floats:
+    def own_probabilities(self, points: Floats) -> Floats:
         """(n, n_classes) the model's own predict_proba."""
         return np.asarray(self._asked("predict_proba", points), np.float64)
 
-    def scores(self, points: Floats) -> Floats:
+    def own_scores(self, points: Floats) -> Floats:
         """(n,) the model's own raw score, before any link."""
         name, options = _RAW.get(self.library, ("decision_function", {}))
         if self.is_value and self.library not in _RAW:
@@ -110,6 +156,7 @@ class Atlas:
 
     cuts: tuple[Floats, ...]
     is_category: tuple[bool, ...]
+    has_missing: tuple[bool, ...]
     shape: tuple[int, ...]
     answer: NDArray[Any]  # of that shape
     likely: Floats | None  # with the classes last; None where there are no probabilities
@@ -133,8 +180,33 @@ class Atlas:
         answer, likely, score = said[0]
         likely = None if likely is None else likely.reshape(*shape, -1)
         is_category = tuple(column.is_category for column in model.columns)
+        has_missing = tuple(column.has_missing for column in model.columns)
         score = None if score is None else score.reshape(shape)
-        return cls(model.cuts, is_category, shape, answer.reshape(shape), likely, score)
+        return cls(model.cuts, is_category, has_missing, shape, answer.reshape(shape), likely, score)
+
+    @property
+    def said(self) -> tuple[NDArray[Any], Floats | None, Floats | None]:
+        """All that is known of cells."""
+        return self.answer, self.likely, self.score
+
+    def has(self, points: Floats) -> bool:
+        """Whether each of the points lies in a cell, beyond doubt."""
+        for j, is_category in enumerate(self.is_category):
+            values = points[:, j]
+            missing = np.isnan(values)
+            if missing.any() and not self.has_missing[j]:
+                return False
+            known = values[~missing]
+            if not is_category and (np.abs(known) > LARGEST).any():
+                return False
+            n_labels = self.shape[j] - self.has_missing[j]
+            if is_category and not ((known >= 0) & (known < n_labels) & (known == np.rint(known))).all():
+                return False
+        return True
+
+    def cells(self, points: Floats) -> tuple[NDArray[np.intp], ...]:
+        """The cells of points, column by column."""
+        return tuple(self.cell(j, points[:, j]) for j in range(len(self.shape)))
 
     def cell(self, j: int, values: Floats) -> NDArray[np.intp]:
         """The cells of values of one column."""
@@ -151,9 +223,9 @@ def _product(values: list[Floats]) -> Floats:
 def _everything(model: Model, points: Floats) -> tuple[NDArray[Any], Floats | None, Floats | None]:
     has_score = model.is_value or (len(model.classes) == 2 and model.library in SINGLE)
     return (
-        model.answers(points),
-        None if model.is_value else model.probabilities(points),
-        model.scores(points) if has_score else None,
+        model.own_answers(points),
+        None if model.is_value or not hasattr(model.model, "predict_proba") else model.own_probabilities(points),
+        model.own_scores(points) if has_score else None,
     )
 
 
@@ -179,8 +251,7 @@ def _ends(model: Model, j: int) -> tuple[Floats, Floats]:
 
 def _cuts(model: Model) -> tuple[Floats, ...]:
     """By column, the last number to the left of each threshold: all by one bisection over the float64 numbers."""
-    final = model.model[-1] if model.library == "pipeline" else model.model
-    splits, compare = _thresholds(final)
+    splits, compare = _thresholds(_final(model))
     place = [_column_of(model, number) for number, _ in splits]
     kept = [k for k, j in enumerate(place) if j is not None]
     if not kept:
@@ -204,6 +275,13 @@ def _cuts(model: Model) -> tuple[Floats, ...]:
         low, high = np.where(is_left, middle, low), np.where(is_left, high, middle)
     last = _floats(low)
     return tuple(np.unique(last[column == j]) for j in range(len(model.columns)))
+
+
+def _final(model: Model) -> Any:
+    """What holds the trees: the last step of a pipeline, what is calibrated."""
+    if model.library == "pipeline":
+        return model.model[-1]
+    return model.model.calibrated_classifiers_[0].estimator if model.library == "calibrated" else model.model
 
 
 def _around(
@@ -243,7 +321,7 @@ def _column_of(model: Model, number: int) -> int | None:
         names = [column.name for column in model.columns]
         return names.index(name) if part == "numbers" else None
     fields = [(j, column) for j, column in enumerate(model.columns) for _ in column.fields]
-    if model.library == "histogram boosting":  # it moves categories to the front
+    if type(_final(model)).__name__.startswith("Hist"):  # it moves categories to the front
         fields = sorted(fields, key=lambda own: own[1].kind != "category")
     j, column = fields[number]
     return None if column.is_category else j
@@ -329,6 +407,8 @@ def why_no_model(library: str, design: str, n_classes: int) -> str | None:
         return "scalers round float32 tables in their own way"
     if has_group and library == "pipeline":
         return "behind a pipeline the encoder makes the groups"
+    if library == "calibrated" and n_classes != 2:
+        return "what is calibrated is a probability of two classes"
     if any(column.has_missing for column in columns) and library in NO_MISSING:
         return f"{library} takes no missing values"
     if library == "AdaBoost" and n_classes == 0:
@@ -336,7 +416,7 @@ def why_no_model(library: str, design: str, n_classes: int) -> str | None:
     return None
 
 
-@lru_cache(maxsize=200)
+@lru_cache(maxsize=80)
 def fitted(library: str, design: str, n_classes: int, seed: int) -> Model:
     """A small model; n_classes 0: one that predicts a number."""
     columns = DESIGNS[design]
@@ -352,7 +432,7 @@ def fitted(library: str, design: str, n_classes: int, seed: int) -> Model:
     for j, column in enumerate(columns):
         if column.has_missing:
             holes = rng.random(N_ROWS) < 0.25
-            score[holes] += rng.normal()
+            score[holes] += rng.normal() * (5.0 if design == "parted by missing" else 1.0)
             data[holes, j] = np.nan
             shown = np.flatnonzero(~holes)
             assert len(np.unique(data[shown, j])) > 1
@@ -485,6 +565,31 @@ def _pipeline(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
     return Pipeline([("before", ColumnTransformer(before)), ("model", _FIT[kinds[seed % 3]](columns, n_classes, seed))])
 
 
+def _calibrated(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    """One model, whose score is sent through a curve."""
+    from sklearn.calibration import CalibratedClassifierCV
+
+    kind = "random forest" if seed % 2 and not has_words(columns) else "histogram boosting"
+    inner = _FIT[kind](columns, n_classes, seed)
+    return CalibratedClassifierCV(inner, method=("sigmoid", "isotonic")[seed // 2 % 2], cv=2, ensemble=False)
+
+
+def _voting(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    """Several models, whose probabilities, numbers or votes are averaged."""
+    from sklearn.ensemble import VotingClassifier, VotingRegressor
+
+    kinds = ["decision tree", "extra trees", "random forest"]
+    is_hard = n_classes == 3 and seed % 3 == 0
+    kinds = kinds[:1] * 3 if is_hard else kinds[: 2 + seed % 2]
+    if not any(column.has_missing for column in columns) and not is_hard and n_classes == 0:
+        kinds[-1] = "gradient boosting"
+    inner = [(f"{k}", _FIT[kind](columns, n_classes, seed + k)) for k, kind in enumerate(kinds)]
+    weights = [1.0, 2.0, 1.5][: len(inner)] if seed % 4 == 1 else None
+    if n_classes:
+        return VotingClassifier(inner, voting="hard" if is_hard else "soft", weights=weights)
+    return VotingRegressor(inner, weights=weights)
+
+
 _FIT: dict[str, Callable[..., Any]] = {
     **{name: _trees(name) for name in ("decision tree", "random forest", "extra trees", "gradient boosting")},
     "histogram boosting": _histograms,
@@ -493,4 +598,6 @@ _FIT: dict[str, Callable[..., Any]] = {
     "LightGBM": _lightgbm,
     "CatBoost": _catboost,
     "pipeline": _pipeline,
+    "calibrated": _calibrated,
+    "voting": _voting,
 }

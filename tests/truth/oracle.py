@@ -33,6 +33,7 @@ from truth.meaning import Question, combined, one_less_cosine
 AROUND = 20.0  # whole numbers beyond the data that are looked at where the domain has no end
 FAR = 1e3  # the same of other numbers, in ranges of the data
 MOST_BOXES = 400_000
+MOST_EXACT = 4  # of the points that solve a program, the nearest ones, from which sums are made to come out exactly
 MOST_PROGRAMS = 300  # a row; boxes beyond are left out, nearest first
 
 
@@ -50,7 +51,6 @@ class Pieces:
 
     low: Floats  # (n,) NaN for a missing value
     high: Floats  # (n,)
-    cell: NDArray[np.intp]  # (n,) of the model's atlas
     size: Floats  # (n,) the smallest change to it, in the scaled space
     changed: Bools  # (n,)
 
@@ -77,7 +77,7 @@ def _nearest(question: Question, only_whether: bool) -> Witness | None:
         raise TooManyBoxesError(int(np.prod(shape)))
     if 0 in shape:
         return None
-    is_open = question.wanted_cells[np.ix_(*(own.cell for own in pieces))]
+    is_open = question.wanted_boxes([own.low for own in pieces])
     is_open = is_open & _obeying(question, pieces, shape)
     boxes = np.argwhere(is_open)
     if not len(boxes):
@@ -128,14 +128,13 @@ def _pieces(question: Question, j: int) -> Pieces:
         and all(question.says_alone(one, j, float(value)) for one in alone)
     ]
     low, high = low[kept], high[kept]
-    cell = question.model.atlas.cell(j, low)
     if np.isnan(own):
         changed = ~np.isnan(low)
-        return Pieces(low, high, cell, changed.astype(np.float64), changed)
+        return Pieces(low, high, changed.astype(np.float64), changed)
     near = np.clip(own, low, high)
     changed = np.isnan(low) | (near != own)
     size = np.where(np.isnan(low) | column.is_category, changed, np.abs(near - own) / question.scale[j])
-    return Pieces(low, high, cell, size.astype(np.float64), changed)
+    return Pieces(low, high, size.astype(np.float64), changed)
 
 
 def _held(question: Question, j: int) -> Floats:
@@ -181,7 +180,7 @@ def _cut(question: Question, j: int) -> tuple[Floats, Floats]:
                 if condition.column == name:
                     named |= {condition.low, condition.high, *(condition.values or ())}
     singles = np.array(sorted(float(v) for v in named if np.isfinite(v) and first <= v <= last))
-    cuts = question.model.cuts[j]
+    cuts = question.cuts(j)
     stops = np.concatenate([cuts, singles, np.nextafter(singles, -np.inf)])  # each piece ends at one of these
     stops = np.unique(stops[(stops >= first) & (stops < last)])
     low = np.concatenate([[first], np.nextafter(stops, np.inf)])
@@ -352,7 +351,7 @@ def _under_sums(
             continue
         else:
             n_programs += 1
-            tried = _programs(question, matrix, limit, low[k], high[k])
+            tried = _programs(question, matrix, limit, low[k], high[k], np.inf if best is None else best.cost)
         costs = question.cost(np.array(tried).reshape(len(tried), low.shape[1]))
         for one, cost in zip(tried, costs.tolist(), strict=True):
             if (best is None or cost < best.cost) and _is_inside(one, low[k], high[k]) and question.is_allowed(one):
@@ -365,8 +364,10 @@ def _is_inside(point: Floats, low: Floats, high: Floats) -> bool:
     return bool((((point >= low) & (point <= high)) | (np.isnan(point) & np.isnan(low))).all())
 
 
-def _programs(question: Question, matrix: Floats, limit: Floats, low: Floats, high: Floats) -> list[Floats]:
-    """Points of one box that obey the sums, among them the closest, as near as can be told."""
+def _programs(
+    question: Question, matrix: Floats, limit: Floats, low: Floats, high: Floats, below: float
+) -> list[Floats]:
+    """Points of one box that obey the sums, among them the closest, as near as can be told; none far above `below`."""
     held = np.where(np.isnan(low), np.nan, low)
     free = np.flatnonzero(high > low)
     if not free.size:
@@ -380,15 +381,22 @@ def _programs(question: Question, matrix: Floats, limit: Floats, low: Floats, hi
     scale = question.scale[free]
     a, b = a * scale, b - a @ _origin(question, free, low, high)  # in steps from the row, scaled
     found = []
+    points = []
     for u in _candidates(question, a, b, free, held, low, high):
         point = held.copy()
         point[free] = np.clip(_origin(question, free, low, high) + u * scale, low[free], high[free])
+        points.append(point)
+    costs = question.cost(np.array(points)) if points else np.empty(0)
+    for k in np.argsort(costs, kind="stable")[:MOST_EXACT]:
+        if costs[k] > below * (1 + 1e-6):
+            break
+        point = points[k]
         found += [point, *_exact(question, point, free, low, high), *_single(question, point, free)]
         for j in [j for j in free if question.columns[j].is_whole][:1]:  # the best is next to the best number
             for rounded in (np.floor, np.ceil):
                 ends = low.copy(), high.copy()
                 ends[0][j] = ends[1][j] = np.clip(rounded(point[j]), low[j], high[j])
-                found += _programs(question, matrix, limit, *ends)
+                found += _programs(question, matrix, limit, *ends, below)
     return found
 
 

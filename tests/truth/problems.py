@@ -1,15 +1,17 @@
 """Problems drawn by a seed: what is asked of which model, under which constraints, at which distance.
 
 A seed says all about a problem. `Spec` is what it is made of, in words, and `pairs` are the pairs of words that meet in
-it; `chosen_seeds` takes the seeds in which pairs meet that have met least.
+it; `chosen_seeds` takes the seeds in which pairs meet that have met least. The seeds of one round (`ROUND` of them)
+share their models, one of each library, columns and task, so that a model is fitted once and asked many questions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -47,16 +49,22 @@ CONSTRAINTS = (
 TARGETS = ("any", "class", "one a row", "probability", "interval", "score")
 ASKED = ("ways", "why not", "prices", "region", "rounded", "plausibility", "certificate")
 WEIGHTS = ("no weights", "weights")
+MORE = ("nothing more", "also", "vary", "small budget", "two threads")  # what a question can have besides
 DIMENSIONS = {
     "distance": tuple(MEASURES), "weights": WEIGHTS, "constraint": CONSTRAINTS, "column": KINDS, "target": TARGETS,
-    "library": LIBRARIES, "domain": DOMAINS, "asked": ASKED,
+    "library": LIBRARIES, "domain": DOMAINS, "asked": ASKED, "more": MORE,
 }  # fmt: skip
 COUPLED = tuple(name for name, measure in MEASURES.items() if measure.is_coupled)
 OF_NUMBERS = ("range", "relative range", "linear", "two linears", "equality")
 Pair = tuple[tuple[str, str], tuple[str, str]]
-STRATEGIES = ("auto", "exact", Exact(node_limit=12), Auto(prove=False), Focus(iterations=60, retry=False))
+WORK = 40_000_000  # steps a row: what is decided at all is decided in less, nearly always
+STRATEGIES = (
+    Auto(work_limit=WORK), Exact(work_limit=WORK), Exact(node_limit=12), Auto(prove=False),
+    Focus(iterations=60, retry=False),
+)  # fmt: skip
 N_ROWS = 2
-MODELS = (0.5, 0.2, 0.1, 0.08, 0.06, 0.06)  # how often each model of a library, design and task is taken
+ROUND = 1_000_000  # seeds
+MODELS = (0.5, 0.2, 0.1, 0.08, 0.06, 0.06)  # how often each model of a library, design and task is taken in round 0
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class Spec:
     constraints: tuple[tuple[str, tuple[int, ...]], ...]  # kinds, and the columns that each is about
     domain: str
     asked: tuple[str, ...]
+    more: str = "nothing more"
 
     @classmethod
     def of(cls, seed: int) -> Spec:
@@ -87,7 +96,7 @@ class Spec:
         n_classes = one((2, 2, 3))
         if target == "interval" or (target == "score" and library not in SINGLE):
             n_classes = 0
-        elif target == "score" or (target == "probability" and library == "AdaBoost"):
+        elif target == "score" or (target == "probability" and library in ("AdaBoost", "voting")):
             n_classes = 2
         designs = [design for design in DESIGNS if why_no_model(library, design, n_classes) is None]
         if not designs:  # AdaBoost predicts no number
@@ -106,10 +115,31 @@ class Spec:
         asked = tuple(sorted({one(ASKED) for _ in range(2)}, key=ASKED.index))
         if domain == "without data":
             asked = tuple(own for own in asked if own != "plausibility") or ("ways",)
+        number = int(rng.choice(len(MODELS), p=MODELS))
         return cls(
-            seed, library, design, n_classes, int(rng.choice(len(MODELS), p=MODELS)), measure, one(WEIGHTS), target,
-            tuple(drawn) or (("none", ()),), domain, asked,
-        )  # fmt: skip
+            seed, library, design, n_classes, len(MODELS) - 1 + seed // ROUND if seed >= ROUND else number, measure,
+            one(WEIGHTS), target, tuple(drawn) or (("none", ()),), domain, asked, one(MORE),
+        )._possible()  # fmt: skip
+
+    def _possible(self) -> Spec:
+        """The same without what has no meaning here."""
+        is_open = self.target in ("any", "one a row") and self.n_classes == 3  # which class do all agree on?
+        if self.more == "also" and (is_open or not self.partners()):
+            return replace(self, more="nothing more")
+        return self
+
+    def partners(self) -> list[str]:
+        """The libraries whose models can be asked besides, of the same columns, task and labels."""
+        if self.library == "AdaBoost" and self.target == "score":
+            return []
+        made = [one for one in LIBRARIES if why_no_model(one, self.design, self.n_classes) is None]
+        if any(column.kind == "category" for column in self.columns):
+            made = [one for one in made if one in READS_UNSEEN or self.library not in READS_UNSEEN]
+        if self.target == "score" and self.n_classes:
+            made = [one for one in made if one in SINGLE]
+        if self.n_classes and self.model_seed % 2:  # XGBoost has numbers for labels
+            made = [one for one in made if (one == "XGBoost") == (self.library == "XGBoost")]
+        return made
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -131,6 +161,7 @@ class Spec:
             "library": {self.library},
             "domain": {self.domain},
             "asked": set(self.asked),
+            "more": {self.more},
         }
 
     def pairs(self) -> set[Pair]:
@@ -218,6 +249,8 @@ def why_excluded(pair: Pair) -> str | None:
         return "there is nothing to be like"
     if library == "AdaBoost" and words.get("target") == "interval":
         return "AdaBoostRegressor is not a sum of trees"
+    if library == "calibrated" and words.get("target") in ("interval", "score"):
+        return "what is calibrated is a probability"
     if library == "AdaBoost" and words.get("target") == "score":
         return "refused: AdaBoost has a score a class"
     return None
@@ -236,20 +269,27 @@ def every_pair() -> Iterator[Pair]:
 def chosen_seeds(n: int, seed: int = 0, *, at_least: int = 10, tries: int = 8) -> list[int]:
     """Seeds of n problems, each the one of a few in which most pairs meet that have met fewer than `at_least` times.
 
-    Problems of one model stand next to each other, so that it is fitted once.
+    Problems of one model stand next to each other, so that it is fitted once, and so do models of the same columns.
     """
     met: Counter[Pair] = Counter()
     wanted = {pair for pair in every_pair() if why_excluded(pair) is None}
     found = []
     for k in range(n):
-        first = (seed * 1_000_003 + k) * tries
+        first = seed * ROUND + k * tries
         is_open = bool(wanted)
         specs = [Spec.of(first + t) for t in range(tries if is_open else 1)]
-        best = max(specs, key=lambda spec: sum(1.0 / (1 + met[pair]) for pair in spec.pairs() & wanted))
+        best = max(specs, key=lambda spec: fsum(1.0 / (1 + met[pair]) for pair in spec.pairs() & wanted))
         met.update(best.pairs())
         wanted -= {pair for pair in best.pairs() if met[pair] >= at_least}
         found.append(best)
-    return [spec.seed for spec in sorted(found, key=lambda spec: (spec.model, spec.seed))]
+    return in_order(found)
+
+
+def in_order(specs: Sequence[Spec]) -> list[int]:
+    """The seeds of problems, those of one model next to each other, and models of the same columns too."""
+    return [
+        one.seed for one in sorted(specs, key=lambda one: (one.design, one.n_classes, one.library, one.model, one.seed))
+    ]
 
 
 # ---- problems
@@ -271,6 +311,8 @@ class Problem:
     space: Space
     strategy: Any
     with_labels: bool  # the schema names the labels of categories without an order
+    also: tuple[Model, ...] = ()
+    vary: tuple[str, ...] | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -279,9 +321,17 @@ class Problem:
     def question(self, i: int) -> Question:
         weights = np.array([(self.weights or {}).get(column.name, 1.0) for column in self.model.columns])
         return Question(
-            self.model, self.space, self.rows[i], self.constraints, MEASURES[self.spec.measure], self.targets[i],
-            weights, self.covariance,
+            self.model, self.space, self.rows[i], self.obeyed, MEASURES[self.spec.measure], self.targets[i],
+            weights, self.covariance, self.also,
         )  # fmt: skip
+
+    @property
+    def obeyed(self) -> tuple[Any, ...]:
+        """All constraints: what may vary leaves the others fixed."""
+        if self.vary is None:
+            return self.constraints
+        rest = [column.name for column in self.model.columns if column.name not in self.vary]
+        return (*self.constraints, Fixed(*rest)) if rest else self.constraints
 
 
 def drawn(seed: int) -> Problem:
@@ -309,13 +359,34 @@ def made(spec: Spec) -> Problem:
     scales = ("none", "sizes") if spec.domain == "without data" else (*SCALES, "range", "range", "range")
     constraints = tuple(_constraints(spec, model, rows, rng))
     target = list(targets) if spec.target == "one a row" or len(set(targets)) > 1 else targets[0]
-    return Problem(
+    problem = Problem(
         spec, model, rows, constraints, target, targets, weights, covariance,
         LocalOutlierFactor(limit=float(rng.choice([1.2, 2.0, 5.0]))) if "plausibility" in spec.asked else None,
         Space.of(model, spec.domain, scales[int(rng.integers(len(scales)))]),
         STRATEGIES[int(rng.choice(len(STRATEGIES), p=[0.7, 0.14, 0.1, 0.03, 0.03]))],
         bool(rng.random() < 0.5),
     )  # fmt: skip
+    return _with_more(problem, np.random.default_rng([spec.seed, 2]))
+
+
+def _with_more(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The problem with what its question has besides."""
+    spec = problem.spec
+    if spec.more == "also":
+        names = rng.choice(spec.partners(), int(rng.choice([1, 1, 2])))
+        models = [
+            fitted(str(name), spec.design, spec.n_classes, spec.model_seed + 2 * k) for k, name in enumerate(names)
+        ]
+        return replace(problem, also=tuple(models))
+    if spec.more == "vary":
+        names = [column.name for column in problem.model.columns]
+        chosen = rng.choice(names, int(rng.integers(1, len(names))), replace=False)
+        return replace(problem, vary=tuple(sorted(map(str, chosen))))
+    if spec.more == "small budget":
+        work, boxes = int(10 ** rng.uniform(2, 6)), int(10 ** rng.uniform(0, 3))
+        made = (Auto(work_limit=work), Exact(work_limit=work), Exact(node_limit=boxes), Auto(node_limit=boxes))
+        return replace(problem, strategy=made[int(rng.integers(len(made)))])
+    return problem
 
 
 def _row(model: Model, rng: np.random.Generator) -> Floats:
@@ -486,6 +557,7 @@ def described(problem: Problem) -> str:
         f"  target      {problem.target!r}",
         f"  constraints {list(problem.constraints)!r}",
         f"  plausible   {problem.plausibility!r}",
+        f"  besides     {spec.more}: also {[one.library for one in problem.also]}, vary {problem.vary}",
         *(f"  row {i}       {row!r}" for i, row in enumerate(rows)),
     ]
     return "\n".join(lines)

@@ -82,9 +82,9 @@ def test_the_atlas_says_what_the_model_says(library: str, design: str) -> None:
         columns.append(rng.choice(near[~np.isnan(near) | column.has_missing], 300))
     points = np.stack(columns, axis=1)
     cells = tuple(model.atlas.cell(j, points[:, j]) for j in range(points.shape[1]))
-    assert (model.atlas.answer[cells] == model.answers(points)).all()
+    assert (model.atlas.answer[cells] == model.own_answers(points)).all()
     assert model.atlas.likely is not None
-    assert (model.atlas.likely[cells] == model.probabilities(points)).all()
+    assert (model.atlas.likely[cells] == model.own_probabilities(points)).all()
 
 
 @pytest.mark.parametrize("design", DESIGNS)
