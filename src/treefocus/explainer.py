@@ -296,6 +296,7 @@ class Explainer:
         *,
         cover: float | None = None,
         most_cost: float | None = None,
+        mean_cost: float | None = None,
         gradual: bool = False,
         **options: Any,
     ) -> Plan:
@@ -314,6 +315,9 @@ class Explainer:
             looked at.
         most_cost : float, optional
             What an action may cost a person, as a distance; who would have to pay more is not counted as helped.
+        mean_cost : float, optional
+            What those helped may pay on average. Everybody is asked for their cheapest action; whom that is too dear
+            for the mean is left out, the dearest first.
         gradual : bool
             Whether everybody goes only as far as it takes, in fifty steps, instead of the whole action.
         **options
@@ -337,7 +341,7 @@ class Explainer:
         (1.0, 1.0, 1)
         """
         found = rows if isinstance(rows, Explanations) else self.explain(rows, target, **options)
-        return plan_of(found, self._judge.confirming, at_most, cover, most_cost, gradual)
+        return plan_of(found, self._judge.confirming, at_most, cover, most_cost, mean_cost, gradual)
 
     def _ways(
         self, table: Table, group: Group, strategy: Strategy, run: Run, n: int

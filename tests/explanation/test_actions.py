@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from treefocus import Explainer, Explanations, Fixed, Increasing, InvalidInput, LocalOutlierFactor, Probability, Status
+from treefocus.explanation.actions.affordable import is_affordable, most_affordable
 from treefocus.explanation.actions.choice import fewest, most_covered
 from treefocus.explanation.actions.plan import Plan
 from treefocus.explanation.actions.sorting import sorting_tree
@@ -75,7 +76,8 @@ def test_every_pair_is_what_the_model_says(seed: int, at_most: int, most_cost: f
         np.testing.assert_allclose(one.cost[helps], cost[helps])
         assert one.helped == helps.sum()
         assert one.forbidden == (~allowed).sum()
-        assert one.insufficient + one.helped + one.forbidden == len(asked)
+        assert one.insufficient + one.helped + one.forbidden + one.too_dear == len(asked)
+        assert most_cost is not None or not one.too_dear
     helped = np.isfinite(plan.cost).any(axis=0)
     assert plan.coverage == pytest.approx(helped.mean()) or not len(asked)
     assert not len(asked) or plan.coverage <= plan.upper_bound
@@ -117,6 +119,58 @@ def test_further_actions_make_it_cheaper(seed: int) -> None:
     total = [cost[list(most_covered(cost, k).chosen)].min(axis=0).sum() for k in (1, 2, 3)]
     assert total[0] == pytest.approx(cost.sum(axis=1).min())
     assert total[0] >= total[1] >= total[2]
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.1, 0.3, 0.5]))
+def test_as_many_are_helped_as_the_mean_allows(seed: int, mean: float) -> None:
+    draw = np.random.default_rng(seed)
+    least = np.where(draw.random(7) < 0.8, draw.choice([0.1, 0.2, 0.4, 0.9], 7), np.inf)
+    kept = is_affordable(least, mean)
+    sizes = [
+        size
+        for size in range(1, 8)
+        for own in combinations(range(7), size)
+        if least[list(own)].sum() <= mean * size * (1 + 1e-9)
+    ]
+    assert kept.sum() == max(sizes, default=0)
+    assert not kept.any() or least[kept].mean() <= mean * (1 + 1e-6)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 3), st.sampled_from([0.1, 0.3, 0.5]))
+def test_a_choice_within_a_mean_is_the_best_of_one_and_bounded_for_more(seed: int, at_most: int, mean: float) -> None:
+    draw = np.random.default_rng(seed)
+    cost = np.where(draw.random((8, 12)) < 0.5, draw.uniform(0, 1, (8, 12)), np.inf)
+    found = most_affordable(cost, at_most, mean)
+    sizes = [int(is_affordable(cost[list(own)].min(axis=0), mean).sum()) for own in combinations(range(8), at_most)]
+    assert found.covered <= max(sizes) <= found.bound
+    assert found.covered == max(sizes) or at_most > 1
+    assert not found.is_optimal or found.covered == max(sizes)
+    if found.chosen:
+        assert is_affordable(cost[list(found.chosen)].min(axis=0), mean).sum() == found.covered
+    assert found.covered >= most_affordable(cost, 1, mean).covered
+
+
+@settings(max_examples=6)
+@given(st.integers(0, 10_000), st.integers(1, 2), st.sampled_from([0.15, 0.4]), st.booleans())
+def test_a_plan_keeps_within_its_mean(seed: int, at_most: int, mean: float, gradual: bool) -> None:
+    model, data = trained(seed, 40)
+    explainer = Explainer(model, data, constraints=[Fixed("c")])
+    plan = explainer.actions(data, True, at_most, mean_cost=mean, gradual=gradual)
+    free = explainer.actions(data, True, at_most, gradual=gradual)
+    assert not plan.actions or plan.mean_cost <= mean * (1 + 1e-6)
+    assert not len(plan.rows) or plan.coverage <= min(plan.upper_bound, free.upper_bound)
+    for one in plan.actions:
+        assert one.helped + one.forbidden + one.insufficient + one.too_dear == one.asked
+        assert min(one.forbidden, one.insufficient, one.too_dear) >= 0
+    asked = data.iloc[plan.rows]
+    every = pd.DataFrame([(a, b, c) for a in range(9) for b in range(9) for c in range(9)], columns=data.columns)
+    every = every[model.predict(every) & ((every >= data.min()) & (every <= data.max())).all(axis=1)]
+    least = [
+        (np.abs(every[every["c"] == row["c"]] - row) / explainer.space.scale).sum(axis=1).min()
+        for _, row in asked.iterrows()
+    ]
+    reachable = is_affordable(np.nan_to_num(np.array(least, float), nan=np.inf), mean)
+    assert not len(asked) or plan.upper_bound == pytest.approx(reachable.mean())
 
 
 @given(st.integers(0, 10_000), st.integers(1, 15))
@@ -260,6 +314,7 @@ def test_categories_and_probabilities() -> None:
         ({"cover": 0.0}, "cover"),
         ({"cover": 1.5}, "cover"),
         ({"most_cost": -1}, "most_cost"),
+        ({"mean_cost": 0}, "mean_cost"),
     ],
 )
 def test_misuse_is_told(example: tuple[Explainer, Explanations], options: dict[str, Any], word: str) -> None:

@@ -49,7 +49,9 @@ def action_text(one: Record, units: Mapping[str, str]) -> str:
         fails.append(f"for {one['insufficient']:,} it is not enough")
     if one["forbidden"]:
         fails.append(f"for {one['forbidden']:,} it is not allowed")
-    failing = f"; {' and '.join(fails)}" if fails else ""
+    if one["too_dear"]:
+        fails.append(f"for {one['too_dear']:,} it is too dear")
+    failing = f"; {catalogue(DEFAULT).listed(fails)}" if fails else ""
     return (
         f"{told[:1].upper()}{told[1:]}: helps {one['helped']:,} of {one['asked']:,}, and is the cheapest for "
         f"{one['assigned']:,}{cost}{failing}."
@@ -99,7 +101,8 @@ def _tree_lines(node: Record, indent: str) -> list[str]:
 
 
 def _bound(facts: Record) -> str:
-    cost = "" if facts["wanted"]["most_cost"] is None else " at that cost"
+    is_limited = facts["wanted"]["most_cost"] is not None or facts["wanted"]["mean_cost"] is not None
+    cost = " at that cost" if is_limited else ""
     return f"no actions whatsoever help more than {share(facts['upper_bound'])}{cost}, which is proven."
 
 

@@ -7,7 +7,9 @@ many, costs are made small by exchanging one action at a time, as long as no row
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,16 +52,20 @@ def most_covered(cost: Floats, at_most: int) -> Choice:
     return Choice(tuple(chosen), covered, max(bound, covered))
 
 
-def fewest(cost: Floats, needed: int) -> Choice:
-    """The fewest actions that help so many rows, or as many as all of them do."""
+def fewest(cost: Floats, needed: int, most: Callable[[int], Choice] | None = None) -> Choice:
+    """The fewest actions that help so many rows, or as many as all of them do; most: the best choice of so many."""
     helps = np.isfinite(cost)
     needed = min(needed, int(helps.any(axis=0).sum()))
-    size = 1
-    while True:
-        found = most_covered(cost, size)
-        if found.covered >= needed or size >= len(cost):
-            return found
-        size += 1
+    most = partial(most_covered, cost) if most is None else most
+    found = most(1)
+    for size in range(2, len(cost) + 1):
+        if found.covered >= needed:
+            break
+        larger = most(size)
+        if larger.covered <= found.covered:  # no further action helps anybody else
+            break
+        found = larger
+    return found
 
 
 def _reduced(helps: Bools) -> tuple[NDArray[np.intp], Floats, Bools]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
+from treefocus.explanation.actions.affordable import is_affordable, most_affordable
 from treefocus.explanation.actions.candidates import Levers, candidates, neighbours
 from treefocus.explanation.actions.choice import Choice, fewest, most_covered
 from treefocus.explanation.actions.pairs import Applicants, Rows
@@ -51,6 +52,8 @@ class PlannedAction:
         Of those for whom it is the cheapest.
     forbidden : int
         For how many it is not allowed: it would break a constraint.
+    too_dear : int
+        For how many it would be enough, and costs more than `most_cost` or `mean_cost` leaves room for.
     """
 
     action: Action
@@ -59,12 +62,13 @@ class PlannedAction:
     assigned: int
     mean_cost: float
     forbidden: int
+    too_dear: int
     asked: int
 
     @property
     def insufficient(self) -> int:
         """For how many it is allowed, and not enough."""
-        return self.asked - self.helped - self.forbidden
+        return self.asked - self.helped - self.forbidden - self.too_dear
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
@@ -73,7 +77,7 @@ class PlannedAction:
                 {"feature": step.feature, "kind": step.kind, "value": plain(step.told)} for step in self.action.steps
             ],
             "helped": self.helped, "assigned": self.assigned, "forbidden": self.forbidden,
-            "insufficient": self.insufficient, "asked": self.asked,
+            "too_dear": self.too_dear, "insufficient": self.insufficient, "asked": self.asked,
             "mean_cost": self.mean_cost if np.isfinite(self.mean_cost) else None,
         }  # fmt: skip
 
@@ -91,7 +95,7 @@ class Plan:
     mean_cost : float
         What that costs them, each by their cheapest action; NaN where there are none.
     upper_bound : float
-        Proven: no actions whatsoever, however many, help a larger share of them (within `most_cost`).
+        Proven: no actions whatsoever, however many, help a larger share of them (within `most_cost` and `mean_cost`).
     is_optimal : bool
         Whether it is proven that no other choice among the actions that were looked at helps more of the people by whom
         they were chosen.
@@ -209,36 +213,49 @@ def plan_of(
     at_most: int,
     cover: float | None,
     most_cost: float | None,
+    mean_cost: float | None,
     gradual: bool,
 ) -> Plan:
     """The plan for the rows of these answers; confirming: who decides, for what is asked."""
-    _check(answers, at_most, cover, most_cost)
+    _check(answers, at_most, cover, most_cost, mean_cost)
     is_there = answers.has_answer & ~answers.is_moved.any(axis=1)
     is_read = np.array([status is not Status.INVALID for status in answers.status], bool)
     rows = np.flatnonzero(is_read & ~is_there)
-    limit = np.inf if most_cost is None else float(most_cost)
-    is_reachable = ~(answers.lower_bound[rows] > limit * (1 + 1e-9)) & (answers.status[rows] != Status.INFEASIBLE)
+    limit, mean = (np.inf if own is None else float(own) for own in (most_cost, mean_cost))
     everybody = Applicants(answers, rows, confirming, gradual)
     spread = np.unique(np.linspace(0, max(len(rows) - 1, 0), min(MOST_ROWS, len(rows))).astype(np.intp))
     few = everybody.some(spread)
-    search = _Search(few, limit, at_most, None if cover is None else int(np.ceil(cover * len(few) - 1e-9)))
+    search = _Search(few, limit, mean, at_most, None if cover is None else int(np.ceil(cover * len(few) - 1e-9)))
     choice = search.run()
     chosen = [search.actions[k] for k in choice.chosen]
-    planned = _planned(everybody, chosen, limit)
+    planned = _planned(everybody, chosen, limit, mean)
     return Plan(
         answers, rows, planned,
-        upper_bound=float(is_reachable.mean()) if len(rows) else float("nan"),
+        upper_bound=_upper_bound(answers, rows, limit, mean),
         is_optimal=choice.is_optimal, curve=search.curve(len(chosen)), looked_at=len(search.actions),
         chosen_by=len(few),
-        wanted={"at_most": at_most, "cover": cover, "most_cost": most_cost, "gradual": bool(gradual)},
+        wanted={
+            "at_most": at_most, "cover": cover, "most_cost": most_cost, "mean_cost": mean_cost,
+            "gradual": bool(gradual),
+        },
     )  # fmt: skip
+
+
+def _upper_bound(answers: Answers, rows: Rows, limit: float, mean: float) -> float:
+    """The share that any actions whatsoever could help: nobody pays less than the proven bound of their own row."""
+    least = np.where(answers.status[rows] == Status.INFEASIBLE, np.inf, np.maximum(answers.lower_bound[rows], 0.0))
+    least = np.where(np.isnan(least), 0.0, least)
+    is_reachable = np.isfinite(least) & ~(least > limit * (1 + 1e-9))
+    if np.isfinite(mean):
+        is_reachable &= is_affordable(np.where(is_reachable, least, np.inf), mean * (1 + 1e-9))
+    return float(is_reachable.mean()) if len(rows) else float("nan")
 
 
 class _Search:
     """Candidates, what they do for the people by whom actions are chosen, and the choice among them."""
 
-    def __init__(self, people: Applicants, limit: float, at_most: int, needed: int | None) -> None:
-        self.people, self.limit, self.at_most, self.needed = people, limit, at_most, needed
+    def __init__(self, people: Applicants, limit: float, mean: float, at_most: int, needed: int | None) -> None:
+        self.people, self.limit, self.mean, self.at_most, self.needed = people, limit, mean, at_most, needed
         answered = [i for i in people.rows.tolist() if people.answers.status[i].has_answer]
         moved = Levers.of(people.answers, answered)
         first = candidates(moved, answered)
@@ -271,17 +288,22 @@ class _Search:
     def curve(self, most: int) -> tuple[tuple[int, float], ...]:
         """The coverage of one action, of two, and so on."""
         n = max(len(self.people), 1)
-        return tuple((k, most_covered(self.cost, k).covered / n) for k in range(1, most + 1))
+        return tuple((k, self._most(k).covered / n) for k in range(1, most + 1))
+
+    def _most(self, at_most: int) -> Choice:
+        if np.isfinite(self.mean):
+            return most_affordable(self.cost, at_most, self.mean)
+        return most_covered(self.cost, at_most)
 
     def _choose(self) -> Choice:
-        return most_covered(self.cost, self.at_most) if self.needed is None else fewest(self.cost, self.needed)
+        return self._most(self.at_most) if self.needed is None else fewest(self.cost, self.needed, self._most)
 
     def _worth(self, choice: Choice) -> tuple[int, int, float]:
         if not choice.chosen:
             return 0, 0, 0.0
         least = self.cost[list(choice.chosen)].min(axis=0)
         size = 0 if self.needed is None else -len(choice.chosen)
-        return size, choice.covered, -float(least[np.isfinite(least)].sum())
+        return size, choice.covered, -float(least[is_affordable(least, self.mean)].sum())
 
     def _add(self, actions: list[Action]) -> None:
         cost = self.people.costs(actions)
@@ -301,10 +323,13 @@ class _Search:
         return is_same
 
 
-def _planned(people: Applicants, actions: list[Action], limit: float) -> tuple[PlannedAction, ...]:
+def _planned(people: Applicants, actions: list[Action], limit: float, mean: float) -> tuple[PlannedAction, ...]:
     """What the actions do for everybody, by the model itself; those that help most first."""
     effects = [people.effect(action, is_confirmed=True) for action in actions]
     costs = [np.where(effect.cost > limit, np.inf, effect.cost) for effect in effects]
+    if costs and np.isfinite(mean):
+        is_kept = is_affordable(np.min(costs, axis=0), mean)
+        costs = [np.where(is_kept, cost, np.inf) for cost in costs]
     helped = [int(np.isfinite(cost).sum()) for cost in costs]
     order = sorted(range(len(actions)), key=lambda k: (-helped[k], k))
     every = np.array([costs[k] for k in order]).reshape(len(order), len(people))
@@ -312,9 +337,12 @@ def _planned(people: Applicants, actions: list[Action], limit: float) -> tuple[P
     found = []
     for place, k in enumerate(order):
         own = (cheapest == place) & np.isfinite(every[place])
-        mean = float(every[place][own].mean()) if own.any() else float("nan")
+        own_mean = float(every[place][own].mean()) if own.any() else float("nan")
         forbidden = int((~effects[k].is_allowed).sum())
-        found.append(PlannedAction(actions[k], costs[k], helped[k], int(own.sum()), mean, forbidden, len(people)))
+        dear = int(np.isfinite(effects[k].cost).sum()) - helped[k]
+        found.append(
+            PlannedAction(actions[k], costs[k], helped[k], int(own.sum()), own_mean, forbidden, dear, len(people))
+        )
     return tuple(found)
 
 
@@ -328,13 +356,16 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _check(answers: Answers, at_most: int, cover: float | None, most_cost: float | None) -> None:
+def _check(
+    answers: Answers, at_most: int, cover: float | None, most_cost: float | None, mean_cost: float | None
+) -> None:
     if not isinstance(at_most, Integral) or isinstance(at_most, bool) or at_most < 1:
         reject("at_most", "a whole number from 1 up", repr(at_most))
     if cover is not None and not (isinstance(cover, Real) and 0 < float(cover) <= 1):
         reject("cover", "a share above 0, up to 1", repr(cover))
-    if most_cost is not None and not (isinstance(most_cost, Real) and float(most_cost) > 0):
-        reject("most_cost", "a distance above 0", repr(most_cost))
+    for name, value in (("most_cost", most_cost), ("mean_cost", mean_cost)):
+        if value is not None and not (isinstance(value, Real) and float(value) > 0):
+            reject(name, "a distance above 0", repr(value))
     if not answers.groups:
         raise InvalidInput("Actions need the model, and explanations read from JSON have none; explain the rows again.")
     if any(group.question.plausibility is not None for group in answers.groups):

@@ -1,0 +1,87 @@
+"""Which few of many actions where those helped may cost so much on average, and whom such a plan helps.
+
+Each person is asked for their cheapest action. Whom that is too dear for the mean is left out, the dearest first: so
+the helped are the most of the cheapest people whose mean keeps within the limit. Choices are sought by exchanging one
+action at a time; of single actions all are tried, and what all actions together could do bounds every choice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treefocus.explanation.actions.choice import Choice, most_covered
+from treefocus.model.forest import Bools, Floats
+
+_STARTS = (0.5, 1.0, 1.5, 2.0, 4.0)  # limits for each person, in means, from whose choices the search sets out
+_ROUNDS = 50  # of exchanges
+_NOISE = 1e-9  # of a sum of costs, which rounding may cost
+
+
+def is_affordable(least: Floats, mean_cost: float) -> Bools:
+    """(n_rows,) who is helped, of the costs of the cheapest actions (n_rows,), infinity where none helps."""
+    order = np.argsort(least, kind="stable")
+    kept = np.zeros(len(least), bool)
+    kept[order[: int(_n_affordable(least[None], mean_cost)[0])]] = True
+    return kept
+
+
+def most_affordable(cost: Floats, at_most: int, mean_cost: float) -> Choice:
+    """At most so many actions that help as many rows as possible at a mean cost of at most this.
+
+    cost: (n_actions, n_rows), infinity where an action does not help.
+    """
+    if not len(cost):
+        return Choice((), 0, 0)
+    worth = _worth(cost, mean_cost)
+    best = [_best(worth)]
+    if at_most > 1:
+        starts = [best, *(_start(cost, at_most, share * mean_cost) for share in _STARTS)]
+        improved = [_exchanged(cost, start, at_most, mean_cost) for start in starts]
+        best = max(improved, key=lambda own: tuple(_worth(cost[own].min(axis=0)[None], mean_cost)[0]))
+    covered = int(_n_affordable(cost[best].min(axis=0)[None], mean_cost)[0])
+    if not covered:
+        return Choice((), 0, 0)
+    bound = covered if at_most == 1 else int(_n_affordable(cost.min(axis=0)[None], mean_cost)[0])
+    return Choice(tuple(best), covered, bound)
+
+
+def _start(cost: Floats, at_most: int, limit: float) -> list[int]:
+    """A choice where nobody is asked for more than a limit."""
+    return list(most_covered(np.where(cost <= limit, cost, np.inf), at_most).chosen)
+
+
+def _exchanged(cost: Floats, chosen: list[int], at_most: int, mean_cost: float) -> list[int]:
+    """One action added, or exchanged for another, at a time, as long as more rows are helped, or as many for less."""
+    chosen = list(chosen)
+    known = tuple(_worth(cost[chosen].min(axis=0)[None], mean_cost)[0]) if chosen else (0.0, 0.0)
+    for _ in range(_ROUNDS):
+        others = [chosen] if len(chosen) < at_most else []
+        others += [chosen[:k] + chosen[k + 1 :] for k in range(len(chosen))]
+        found = []
+        for rest in others:
+            kept = cost[rest].min(axis=0) if rest else np.full(cost.shape[1], np.inf)
+            worth = _worth(np.minimum(cost, kept), mean_cost)
+            new = _best(worth)
+            found.append((tuple(worth[new]), [*rest, new]))
+        better, choice = max(found, key=lambda own: own[0])
+        if better[0] <= known[0] and better[1] - known[1] <= _NOISE * abs(known[1]):
+            break
+        known, chosen = better, choice
+    return chosen
+
+
+def _best(worth: Floats) -> int:
+    return int(np.lexsort((worth[:, 1], worth[:, 0]))[-1])
+
+
+def _worth(least: Floats, mean_cost: float) -> Floats:
+    """(n, 2) how many are helped, and minus what that costs, of the least costs (n, n_rows)."""
+    counts = _n_affordable(least, mean_cost)
+    totals = np.concatenate([np.zeros((len(least), 1)), np.cumsum(np.sort(least, axis=1), axis=1)], axis=1)
+    return np.stack([counts, -totals[np.arange(len(least)), counts]], axis=1)
+
+
+def _n_affordable(least: Floats, mean_cost: float) -> np.ndarray:
+    """(n,) how many of the cheapest rows keep within the mean: the means of more and more of them only grow."""
+    totals = np.cumsum(np.sort(least, axis=1), axis=1)
+    return np.asarray((totals <= mean_cost * np.arange(1, least.shape[1] + 1) * (1 + _NOISE)).sum(axis=1), np.intp)
