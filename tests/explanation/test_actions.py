@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
+from support.examples import n_examples
 from treefocus import Explainer, Explanations, Fixed, Increasing, InvalidInput, LocalOutlierFactor, Probability, Status
 from treefocus.explanation.actions.affordable import is_affordable, most_affordable
 from treefocus.explanation.actions.choice import fewest, most_covered
@@ -50,7 +51,7 @@ def applied(plan: Plan, number: int, data: pd.DataFrame) -> pd.DataFrame:
     return after
 
 
-@settings(max_examples=12)
+@settings(max_examples=n_examples(5))
 @given(st.integers(0, 10_000), st.integers(1, 3), st.sampled_from([None, 0.6]), st.booleans())
 def test_every_pair_is_what_the_model_says(seed: int, at_most: int, most_cost: float | None, gradual: bool) -> None:
     model, data = trained(seed)
@@ -83,7 +84,7 @@ def test_every_pair_is_what_the_model_says(seed: int, at_most: int, most_cost: f
     assert not len(asked) or plan.coverage <= plan.upper_bound
 
 
-@settings(max_examples=12)
+@settings(max_examples=n_examples(5))
 @given(st.integers(0, 10_000))
 def test_nobody_beyond_the_bound_is_helped_by_anything(seed: int) -> None:
     """The bound leaves out exactly those without an answer at that cost, by trying every point."""
@@ -150,7 +151,7 @@ def test_a_choice_within_a_mean_is_the_best_of_one_and_bounded_for_more(seed: in
     assert found.covered >= most_affordable(cost, 1, mean).covered
 
 
-@settings(max_examples=6)
+@settings(max_examples=n_examples(3))
 @given(st.integers(0, 10_000), st.integers(1, 2), st.sampled_from([0.15, 0.4]), st.booleans())
 def test_a_plan_keeps_within_its_mean(seed: int, at_most: int, mean: float, gradual: bool) -> None:
     model, data = trained(seed, 40)
