@@ -196,6 +196,7 @@ std::int32_t Forest::decide(const double* scores) const {
             std::int32_t all = disagreed();
             for (const Forest& own : members) {
                 const std::int32_t one = own.to_class[own.decide(scores + own.first_score)];
+                if (one == kEveryClass) continue;
                 if (one < 0 || (&own != members.data() && one != all)) return disagreed();
                 all = one;
             }

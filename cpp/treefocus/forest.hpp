@@ -11,6 +11,8 @@
 
 namespace treefocus {
 
+constexpr std::int32_t kEveryClass = -2;
+
 enum class Decision { argmax = 0, above = 1, at_least = 2, between = 3, likely = 4, agreed = 5 };
 enum class Link { identity = 0, sigmoid = 1, softmax = 2, exp = 3 };
 
@@ -50,7 +52,8 @@ struct Forest {
     bool has_float32_sum = false;  // scores are added up in float
     // Decision::agreed: the models whose trees stand here one after another. Of each only what
     // decides is set (outputs, classes, cuts, link, divisor, tolerance), and where it stands: its
-    // trees, its scores among all, and the class here that each of its own means, -1 for none.
+    // trees, its scores among all, and the class here that each of its own means, -1 for none, or
+    // kEveryClass where it only says whether a point will do, whatever its class.
     std::vector<Forest> members;
     std::int32_t first_tree = 0, end_tree = 0, first_score = 0;
     std::vector<std::int32_t> to_class;  // (its n_classes,)

@@ -58,7 +58,7 @@ void Goals::join(std::vector<Goal>& goals, const Goals& others, const Forest& ru
                  std::int32_t to) const {
     std::vector<Goal> found;
     for (std::int32_t own = 0; own < rule.n_classes; ++own) {
-        if (rule.to_class[own] != to) continue;
+        if (rule.to_class[own] != to && rule.to_class[own] != kEveryClass) continue;
         // A model of two classes leaves the one to reach the other.
         for (const Goal& more : others.of(rule.n_classes == 2 ? 1 - own : own, own))
             for (const Goal& goal : goals) {

@@ -12,7 +12,7 @@ thresholds, and the closest point of a cell is a formula. A cell is a product of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -55,6 +55,8 @@ class RowQuestion:
     strict: Bools  # (d,) the row's own value counts only if it is listed
     named: dict[int, Bools]  # which categories of a column may be chosen, the last one unseen
     rules: tuple[Any, ...]
+    decides: Forest | None = None  # what the prediction is, where the forest has trees besides
+    is_plausible: Callable[[Floats], Bools] | None = None  # (n,) whether each point is like the data
 
     @property
     def is_category(self) -> Bools:
@@ -67,6 +69,11 @@ class RowQuestion:
 
     def flips(self, predicted: Ints) -> Bools:
         return predicted == self.target if self.target >= 0 else predicted != self.origin
+
+    def answers(self, points: Floats) -> Bools:
+        """(n,) whether each point has the wanted prediction, and is like the data."""
+        flips = self.flips(predict(self.forest if self.decides is None else self.decides, points))
+        return flips if self.is_plausible is None else flips & self.is_plausible(points)
 
 
 def questions_of(problem: Problem) -> Iterator[RowQuestion]:
@@ -85,8 +92,18 @@ def questions_of(problem: Problem) -> Iterator[RowQuestion]:
             problem.forest, batch.rows[i], batch.low[i], batch.high[i], batch.grain, batch.offset, batch.scale,
             problem.distance, int(batch.origin[i]), int(batch.target[i]), may_leave, may_lack,
             {f: batch.lists.of(f) for f in np.flatnonzero(batch.grain == LISTED).tolist()}, batch.lists.is_strict,
-            named, batch.rules.all,
+            named, batch.rules.all, None if problem.relaxed is None else problem.relaxed.forest, _limit_of(problem),
         )  # fmt: skip
+
+
+def _limit_of(problem: Problem) -> Callable[[Floats], Bools] | None:
+    """The limit on the isolation score, by the measure's own number."""
+    isolation = problem.isolation
+    if isolation is None:
+        return None
+    assert isolation.measured is not None
+    measured, limit = isolation.measured, isolation.limit
+    return lambda points: measured(points) <= limit
 
 
 # ---- the model
@@ -416,7 +433,7 @@ def optimum(question: RowQuestion) -> float:
     if not len(low):
         return float("inf")
     points = inside(question, low, high)
-    answers = question.flips(predict(question.forest, points)) & obeys(question, points)
+    answers = question.answers(points) & obeys(question, points)
     return float(closest(question, low[answers], high[answers]).min()) if answers.any() else float("inf")
 
 
@@ -438,7 +455,7 @@ def faults(question: RowQuestion, point: Floats, distance: float) -> list[str]:
         if not np.isnan(point[f]) and point[f] not in own and (question.strict[f] or point[f] != question.row[f]):
             found.append("a value that is not listed")
     moved = known & (point != question.row)
-    if not question.flips(predict(question.forest, point[None, :]))[0]:
+    if not question.answers(point[None, :])[0]:
         found.append("the prediction does not flip")
     if ((point < question.low) | (point > question.high))[known].any():
         found.append("outside its box")

@@ -125,6 +125,11 @@ def asked_otherwise(rng: Rng, forest: Forest) -> Forest:
 
 def small_problem(seed: int, distance: str, n_rows: int = 4) -> Problem:
     """A forest, rows beside its thresholds, and everything else a question can have."""
+    return small_question(seed, distance, n_rows).problem()
+
+
+def small_question(seed: int, distance: str, n_rows: int = 4) -> Question:
+    """The same as it is asked."""
     rng = np.random.default_rng(seed)
     is_coupled = distance in COUPLED
     forest = small_forest(rng, spread=float(rng.choice([1.0, 3.0] if is_coupled else [1e-3, 1.0, 3.0, 1e6])))
@@ -146,7 +151,7 @@ def small_problem(seed: int, distance: str, n_rows: int = 4) -> Problem:
         schema=Schema.of_names(f"feature {f}" for f in range(d)),
         grain=grain,
         target=None if rng.random() < 0.7 else rng.choice(forest.classes, n_rows),
-    ).problem()
+    )
 
 
 def _grain(rng: Rng, d: int, most_integers: int) -> np.ndarray[tuple[int], np.dtype[np.int8]]:

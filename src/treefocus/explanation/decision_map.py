@@ -51,6 +51,7 @@ def decision_map(
     problem: Problem, schema: Schema, point: Floats | None, columns: tuple[int, int], with_path: bool
 ) -> DecisionMap:
     """Map a problem of one row over two columns; other features as in the answer where it changes them."""
+    problem = problem.relaxed or problem
     row = problem.batch.rows[0]
     others = np.delete(np.arange(len(row)), columns)
     is_through = point is not None and not np.array_equal(point[others], row[others], equal_nan=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from treefocus import kernels
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.grid import Grid
-from treefocus.model.members import Member
+from treefocus.model.members import EVERY_CLASS, Member
 from treefocus.problem.problem import Problem
 from treefocus.render import recourse
 from treefocus.render.phrases import DEFAULT
@@ -128,7 +128,8 @@ class _Worst:
             is_own = (self.forest.tree_of_leaf >= tree) & (self.forest.tree_of_leaf < tree + one.n_trees)
             value = np.where(is_own[:, None], self.forest.leaf_value[:, : one.n_outputs], 0.0)
             base = self.forest.base_score[score : score + one.n_outputs]
-            if not self._gives(one, value, base, one.to_class.index(answer), is_reached):
+            own = answer if answer in one.to_class else EVERY_CLASS
+            if not self._gives(one, value, base, one.to_class.index(own), is_reached):
                 return False
             tree, score = tree + one.n_trees, score + one.n_outputs
         return True
@@ -161,6 +162,8 @@ class _Worst:
 
 def region_of(problem: Problem, point: Floats, changed: Iterable[int], schema: Schema, labels: Labels) -> Region:
     """The region around an answer to the problem's one row; `changed` features grow, in this order."""
+    if problem.relaxed is not None and not problem.is_valid(point[None])[0]:  # a row that stays as it is
+        problem = problem.relaxed
     forest, batch = problem.forest, problem.batch
     grid = kernels.grid_of(forest)
     code = grid.encode(forest, point[None])[0].astype(np.intp)

@@ -200,6 +200,7 @@ class Batch:
     choices: Choices
     lists: Lists
     rules: Rules
+    disagreed: int = -1  # the class of points on which several models do not agree, which is no answer
 
     @cached_property
     def is_category(self) -> NDArray[np.bool_]:
@@ -218,7 +219,8 @@ class Batch:
 
     def is_flipped(self, predicted: Ints) -> NDArray[np.bool_]:
         """(n_rows,) whether these predictions are what is asked for."""
-        return np.asarray(np.where(self.target >= 0, predicted == self.target, predicted != self.origin))
+        is_other = (predicted != self.origin) & (predicted != self.disagreed)
+        return np.asarray(np.where(self.target >= 0, predicted == self.target, is_other))
 
     def is_answer(self, predicted: Ints, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether these predictions are what is asked for, of points that obey every constraint."""
@@ -305,5 +307,5 @@ class Batch:
         return Batch(
             self.rows[chosen], self.low[chosen], self.high[chosen], self.offset, self.scale, self.grain,
             self.origin[chosen], self.target[chosen], self.first[chosen], self.choices.subset(chosen),
-            self.lists, self.rules,
+            self.lists, self.rules, self.disagreed,
         )  # fmt: skip

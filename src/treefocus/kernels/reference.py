@@ -13,7 +13,7 @@ from treefocus.kernels.inputs import Batch, Descent, Int8s, SoftForest
 from treefocus.model.forest import Floats, Forest, Ints
 from treefocus.model.grid import Grid
 from treefocus.model.maps import mapped
-from treefocus.model.members import Member
+from treefocus.model.members import EVERY_CLASS, Member
 
 
 class Differentiable(Protocol):
@@ -83,7 +83,7 @@ def _agreed(forest: Forest, scores: Floats) -> Ints:
     for one in forest.members:
         own.append(np.array(one.to_class, np.int32)[decide(one, scores[:, score : score + one.n_outputs])])
         score += one.n_outputs
-    is_same = np.all([said == own[0] for said in own], axis=0) & (own[0] >= 0)
+    is_same = np.all([(said == own[0]) | (said == EVERY_CLASS) for said in own], axis=0) & (own[0] >= 0)
     return np.asarray(np.where(is_same, own[0], forest.n_classes - 1), np.int32)
 
 

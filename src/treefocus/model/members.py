@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from treefocus.model.maps import Map
 
+EVERY_CLASS = -2  # of a model that only says whether a point will do: it agrees with every class
+
 
 @dataclass(frozen=True)
 class Member:
@@ -13,7 +15,7 @@ class Member:
 
     n_trees: int
     n_outputs: int  # the first columns of its leaves' values
-    to_class: tuple[int, ...]  # per class of its own the forest's, -1 for none of them
+    to_class: tuple[int, ...]  # per class of its own the forest's, -1 for none of them, or EVERY_CLASS
     decision: str
     cut: float
     cut_high: float

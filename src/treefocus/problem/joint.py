@@ -2,7 +2,8 @@
 
 Every model's trees stand in it as they are, on one grid of all thresholds. A class comes out where all models give it;
 where they do not, the last class does, which nobody can ask for. So a search needs to know nothing of several models:
-what it finds and proves is about all of them.
+what it finds and proves is about all of them. An isolation forest that says whether a point is like the data is one
+more of them, which agrees with every class.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import numpy as np
 from treefocus.adapters.joined import joined
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.model.forest import Floats, Forest, Ints
-from treefocus.model.members import Member
+from treefocus.model.members import EVERY_CLASS, Member
 from treefocus.model.variants import variant
+from treefocus.problem.isolation import Isolation
 from treefocus.problem.targets import NO, YES, Interval, Probability, Put, Slack, put
 
 _KEPT = 8  # joint forests
@@ -48,6 +50,28 @@ def put_to_all(target: Any, forest: Forest, also: Sequence[Companion], n_rows: i
         puts.append(_ahead(one, targets, labels, n_rows))
         maps.append(tuple(labels.index(label) if label in labels else -1 for label in own))
     return _joint(puts, maps, targets, len(labels))
+
+
+def put_within(asked: Put, isolation: Isolation) -> Put:
+    """The question for answers that please an isolation forest, too."""
+    forests = asked.forest, isolation.forest
+    known = asked.slack
+    loose = () if known is None else _form([known.loose, None], forests, _WITHIN)
+    strict = None
+    if known is None or known.strict is not None:
+        cut = ("cut", isolation.strict.cut)
+        strict = _form([None if known is None else known.strict, (cut,)], forests, _WITHIN)
+    return Put(_of_two(*forests), asked.target, Slack(loose, strict, known is None or known.is_exact))
+
+
+_WITHIN = ((), (-1, EVERY_CLASS))  # what is too strange is no answer; the first model's own classes stay
+
+
+@lru_cache(maxsize=_KEPT)
+def _of_two(forest: Forest, isolation: Forest) -> Forest:
+    """One forest of the trees that decide and of those that say whether a point is like the data; kept."""
+    n_classes = forest.n_classes - 1 if forest.members else forest.n_classes
+    return _of_forests((forest, isolation), _WITHIN, n_classes)
 
 
 def _classes_wanted(targets: Ints, forest: Forest, origin: Ints | None) -> Ints:
@@ -107,6 +131,10 @@ def _joint(puts: Sequence[Put], maps: Sequence[tuple[int, ...]], targets: Ints, 
 @lru_cache(maxsize=_KEPT)
 def _of_all(forests: tuple[Forest, ...], maps: tuple[tuple[int, ...], ...], n_classes: int) -> Forest:
     """One forest of all trees; kept, and with it what is derived from it."""
+    return _of_forests(forests, maps, n_classes)
+
+
+def _of_forests(forests: Sequence[Forest], maps: Sequence[tuple[int, ...]], n_classes: int) -> Forest:
     width = max(forest.n_outputs for forest in forests)
     values = [np.pad(forest.leaf_value, ((0, 0), (0, width - forest.n_outputs))) for forest in forests]
     base = np.concatenate([forest.base_score for forest in forests])
@@ -125,13 +153,19 @@ def _joined_trees(forests: Sequence[Forest], values: Sequence[Floats], base: Flo
 
 
 def _members(forests: Sequence[Forest], maps: Sequence[tuple[int, ...]]) -> tuple[Member, ...]:
-    return tuple(
-        Member(
-            forest.n_trees, forest.n_outputs, to_class, forest.decision, float(forest.cut), float(forest.cut_high),
-            int(forest.favoured), forest.link, float(forest.divisor), forest.score_dtype, forest.source, forest.maps,
-        )
-        for forest, to_class in zip(forests, maps, strict=True)
+    return tuple(one for forest, to_class in zip(forests, maps, strict=True) for one in _members_of(forest, to_class))
+
+
+def _members_of(forest: Forest, to_class: tuple[int, ...]) -> tuple[Member, ...]:
+    """What a forest is in a larger one; without `to_class` its classes are those of the larger one."""
+    if forest.members:
+        return forest.members
+    own = to_class or tuple(range(forest.n_classes))
+    one = Member(
+        forest.n_trees, forest.n_outputs, own, forest.decision, float(forest.cut), float(forest.cut_high),
+        int(forest.favoured), forest.link, float(forest.divisor), forest.score_dtype, forest.source, forest.maps,
     )  # fmt: skip
+    return (one,)
 
 
 def _slack(slacks: Sequence[Slack | None], forests: Sequence[Forest], maps: Any) -> Slack | None:

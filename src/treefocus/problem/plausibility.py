@@ -1,5 +1,7 @@
 """Is an answer like the data? Local outlier factor (as in DACE) and isolation forests, as a limit or as a cost.
 
+A limit on the isolation score is part of the question, and `isolation_of` is what it asks (see `isolation`).
+
 Both look at the training rows in the space in which distance is measured, summed over features; a different category
 counts as 1, a missing value as 0.
 """
@@ -7,9 +9,10 @@ counts as 1, a missing value as 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from threading import Lock
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +20,9 @@ from numpy.typing import NDArray
 from treefocus import kernels
 from treefocus.adapters import translate
 from treefocus.errors import InvalidInput, reject
+from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Floats, Forest
+from treefocus.problem.isolation import Isolation, in_columns, score_of
 from treefocus.problem.problem import Examples, Problem
 
 _EXAMPLES = 1000  # training rows that are looked at, evenly over the data
@@ -34,7 +39,7 @@ class Neighbours:
         self.scale: Floats = batch.scale
         chosen = np.unique(np.linspace(0, len(examples.rows) - 1, min(len(examples.rows), _EXAMPLES)).astype(np.intp))
         self.rows, first = np.unique(examples.rows[chosen], axis=0, return_index=True)
-        self.answer = examples.answer[chosen][first]
+        self.number = chosen[first]  # (n_examples,) which of the training rows they are
         if len(self.rows) < 2:
             raise InvalidInput("Plausibility needs data= with at least two different rows.")
         self.points = self.to_space(self.rows)
@@ -140,8 +145,7 @@ class IsolationScore:
         """(n_points,) of each point, in the user's units."""
         known = neighbours_of(problem)
         forest, usual = _isolated(known, self.trees, self.seed)
-        paths = kernels.hard_scores(forest, np.nan_to_num(known.to_space(points)))[:, 0]
-        return np.asarray(2.0 ** (-paths / usual))
+        return score_of(kernels.hard_scores(forest, np.nan_to_num(known.to_space(points)))[:, 0], usual)
 
 
 Measure = LocalOutlierFactor | IsolationScore
@@ -160,10 +164,12 @@ class Likeness:
 
 def likeness_of(problem: Problem, point: Floats) -> Likeness:
     """How like the data an answer to the problem's one row is."""
+    problem = problem.relaxed or problem
     known = neighbours_of(problem)
     away = known.away(known.to_space(np.stack([point, problem.batch.rows[0]])))
     target = int(problem.batch.target[0])
-    alike = known.answer == target if target >= 0 else known.answer != problem.batch.origin[0]
+    answer = _examples(problem).answer[known.number]
+    alike = answer == target if target >= 0 else answer != problem.batch.origin[0]
     return Likeness(
         float(LocalOutlierFactor().score(problem, point[None])[0]),
         float(IsolationScore().score(problem, point[None])[0]),
@@ -173,17 +179,39 @@ def likeness_of(problem: Problem, point: Floats) -> Likeness:
     )
 
 
-_known: WeakKeyDictionary[Examples, Neighbours] = WeakKeyDictionary()
+_Key = tuple[int, bytes, bytes, bytes]
+_known: dict[_Key, Neighbours] = {}
 _forests: WeakKeyDictionary[Neighbours, dict[tuple[int, int], tuple[Forest, float]]] = WeakKeyDictionary()
+_in_columns: WeakKeyDictionary[Forest, dict[Labels | None, Forest]] = WeakKeyDictionary()
 _one_at_a_time = Lock()  # scikit-learn changes the process's warnings while it fits
 
 
 def neighbours_of(problem: Problem) -> Neighbours:
-    """The training rows of a problem, made ready once."""
-    examples = _examples(problem)
-    if examples not in _known:
-        _known[examples] = Neighbours(problem)
-    return _known[examples]
+    """The training rows of a problem, made ready once, whatever is asked of the model."""
+    rows, batch = _examples(problem).rows, problem.batch
+    key = id(rows), batch.is_category.tobytes(), batch.offset.tobytes(), batch.scale.tobytes()
+    with _one_at_a_time:
+        if key not in _known:
+            _known[key] = Neighbours(problem)
+            finalize(rows, _known.pop, key, None)
+        return _known[key]
+
+
+def isolation_of(measure: Measure | None, problem: Problem) -> Isolation | None:
+    """What a limit on the isolation score asks of answers to a problem; None where it is a cost, or another measure.
+
+    A cost is no limit on where an answer may be: what has both is looked for as what has a cost.
+    """
+    if not isinstance(measure, IsolationScore) or measure.limit is None or measure.cost > 0:
+        return None
+    known = neighbours_of(problem)
+    forest, usual = _isolated(known, measure.trees, measure.seed)
+    labels = None if problem.forest.categories is None else problem.forest.categories.labels
+    with _one_at_a_time:
+        made = _in_columns.setdefault(forest, {})
+        if labels not in made:
+            made[labels] = in_columns(forest, labels, known.offset, known.scale)
+    return Isolation.of(made[labels], usual, float(measure.limit), partial(measure.score, problem))
 
 
 def _isolated(known: Neighbours, trees: int, seed: int) -> tuple[Forest, float]:

@@ -18,6 +18,7 @@ from treefocus.kernels.inputs import Batch
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.model.variants import variant
 from treefocus.problem.distances import Distance
+from treefocus.problem.isolation import Isolation
 from treefocus.problem.joint import Companion
 from treefocus.problem.targets import Slack
 
@@ -58,6 +59,8 @@ class Problem:
     examples: Examples | None = None  # training rows, to start from
     slack: Slack | None = None  # where the library's own number may differ from ours in its last digits
     also: tuple[Companion, ...] = ()  # other models whose trees the forest has, too: all have to agree
+    isolation: Isolation | None = None  # whose limit every answer obeys: the forest has its trees, too
+    relaxed: Problem | None = None  # the same without that limit: what is proven of it holds here
 
     def __len__(self) -> int:
         return len(self.batch.rows)
@@ -78,7 +81,10 @@ class Problem:
 
     def is_valid(self, points: Floats) -> Bools:
         """(n_rows,) whether each point gets the wanted answer from the hard forest and obeys every constraint."""
-        return self.batch.is_answer(kernels.predict(self.forest, points), points)
+        is_answer = self.batch.is_answer(kernels.predict(self.forest, points), points)
+        if self.isolation is None or not is_answer.any():
+            return is_answer
+        return is_answer & self.isolation.holds(points)
 
     def obeys(self, points: Floats) -> Bools:
         """(n_rows,) whether each point obeys every constraint."""
@@ -117,17 +123,22 @@ class Problem:
         forest = variant(self.forest, missing_is_choice=mask if mask.any() else None)
         batch = replace(self.batch, choices=choices.only(kept | choices.is_category))
         examples = None if self.examples is None else Examples.of(forest, self.examples.rows)
-        return replace(self, forest=forest, batch=batch, examples=examples)
+        relaxed = None if self.relaxed is None else self.relaxed.with_missing_choices(kept)
+        return replace(self, forest=forest, batch=batch, examples=examples, relaxed=relaxed)
 
     def loosened(self) -> Problem:
         """The same, and no point is left out that the library's own number could make an answer: for proofs."""
-        return self if self.slack is None else self._cut_at(self.slack.loose)
+        if self.slack is None:
+            return self
+        relaxed = None if self.relaxed is None else self.relaxed.loosened()
+        return replace(self._cut_at(self.slack.loose), isolation=None, relaxed=relaxed)
 
     def tightened(self) -> Problem | None:
         """The same with only such points as are answers by the library's own number; None where none surely is."""
         if self.slack is None or self.slack.strict is None:
             return self if self.slack is None else None
-        return self._cut_at(self.slack.strict)
+        relaxed = None if self.relaxed is None else self.relaxed.tightened()
+        return replace(self._cut_at(self.slack.strict), relaxed=relaxed)
 
     def sure(self) -> Problem | None:
         """The form that decides where the library itself cannot be asked; None where nothing can be said for sure."""
@@ -135,7 +146,7 @@ class Problem:
 
     def _cut_at(self, cuts: tuple[tuple[str, Any], ...]) -> Problem:
         forest, batch = variant(self.forest, **dict(cuts)), self.batch
-        if (batch.target >= 0).all():  # rows that want any class but their own keep it
+        if (batch.target >= 0).all() and self.relaxed is None:  # rows that want any class but their own keep it
             batch = replace(batch, origin=kernels.predict(forest, batch.rows))
         examples = None if self.examples is None else Examples.of(forest, self.examples.rows)
         return replace(self, forest=forest, batch=batch, examples=examples, slack=None)
@@ -144,8 +155,10 @@ class Problem:
         """The same question for some of the rows, or for all."""
         if len(chosen) == len(self) and (chosen == np.arange(len(self))).all():
             return self
-        return replace(self, batch=self.batch.subset(chosen))
+        relaxed = None if self.relaxed is None else self.relaxed.subset(chosen)
+        return replace(self, batch=self.batch.subset(chosen), relaxed=relaxed)
 
     def keeping(self, is_kept: Bools) -> Problem:
         """The same question with some values, (n_rows, n_features), left as they are."""
-        return replace(self, batch=self.batch.keeping(is_kept))
+        relaxed = None if self.relaxed is None else self.relaxed.keeping(is_kept)
+        return replace(self, batch=self.batch.keeping(is_kept), relaxed=relaxed)

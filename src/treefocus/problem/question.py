@@ -16,8 +16,9 @@ from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats, Forest
 from treefocus.problem.compile import allowed
 from treefocus.problem.distances import Distance
-from treefocus.problem.joint import Companion, put_to_all
-from treefocus.problem.plausibility import Measure
+from treefocus.problem.isolation import Isolation
+from treefocus.problem.joint import Companion, put_to_all, put_within
+from treefocus.problem.plausibility import Measure, isolation_of
 from treefocus.problem.problem import Examples, Problem
 from treefocus.problem.space import Space
 from treefocus.problem.targets import Interval, Probability, as_targets, one_a_row
@@ -37,7 +38,7 @@ class Question:
     grain: NDArray[np.int8]
     target: Any
     examples: Floats | None = None
-    plausibility: Measure | None = None  # how like the data an answer has to be, which is no part of the problem
+    plausibility: Measure | None = None  # how like the data an answer has to be; a limit on isolation is searched under
     orders: Labels | None = None  # per column its categories in their order, where the schema does not say one
     also: tuple[Companion, ...] = ()  # other models that have to give the wanted outcome, too
 
@@ -47,9 +48,16 @@ class Question:
         A missing value may stay or become known, and a known one may become missing where a constraint allows it.
         `examples`: training rows. `orders`: per column its categories in their order, where the schema has none.
         """
+        plain = self._problem(None)
+        isolation = isolation_of(self.plausibility, plain)
+        return plain if isolation is None else self._problem(isolation, plain)
+
+    def _problem(self, isolation: Isolation | None, relaxed: Problem | None = None) -> Problem:
+        """The question as it is without the limit of an isolation forest, or with it."""
         forest, rows, space = self.forest, self.rows, self.space
         origin = kernels.predict(forest, rows) if self._is_of_classes and self._is_by_class else None
         asked = put_to_all(self.target, forest, self.also, len(rows), origin)
+        asked = asked if isolation is None else put_within(asked, isolation)
         may = allowed(
             asked.forest,
             rows,
@@ -69,16 +77,17 @@ class Question:
             space.offset,
             space.scale,
             may.grain,
-            kernels.predict(may.forest, rows),
+            kernels.predict(may.forest, rows) if relaxed is None else relaxed.batch.origin,
             asked.target,
             np.where(may.is_category, rows, first),
             may.choices,
             may.lists,
             may.rules,
+            may.forest.n_classes - 1 if may.forest.members else -1,
         )
         batch = replace(batch, first=batch.snapped(batch.first))
         known = None if self.examples is None else Examples.of(may.forest, self.examples)
-        return Problem(may.forest, batch, self.distance, forest, known, asked.slack, self.also)
+        return Problem(may.forest, batch, self.distance, forest, known, asked.slack, self.also, isolation, relaxed)
 
     def of_row(self, i: int) -> Question:
         """The question of one row."""

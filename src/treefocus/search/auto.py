@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,8 @@ class Auto(Strategy):
     >>> Auto(work_limit=2_000_000_000).work_limit
     2000000000
     """
+
+    proves: ClassVar[bool] = True
 
     time_limit: float | None = None
     memory_limit: float = 1e9

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,6 +193,8 @@ def joined(groups: Sequence[Group], outcomes: Sequence[Outcome]) -> Outcome:
 
 class Strategy(ABC):
     """A way to search. Frozen: all state of a search is in its Outcome."""
+
+    proves: ClassVar[bool] = False  # whether it searches all there is, whatever forests the problem is made of
 
     @abstractmethod
     def solve(self, problem: Problem, run: Run) -> Outcome:

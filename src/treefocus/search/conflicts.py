@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -145,6 +146,8 @@ def answer_to(question: Question, run: Run, known: Floats | None = None) -> Outc
 class _From(Strategy):
     """The exact search of one row, from a point that may be an answer."""
 
+    proves: ClassVar[bool] = True
+
     point: Floats | None
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
@@ -162,7 +165,7 @@ def _look(question: Question, run: Run) -> Status:
     wants_other = problem.batch.target[0] < 0
     if not wants_other and sure(problem, problem.batch.rows)[0]:
         return Status.OPTIMAL
-    if question.plausibility is not None:
+    if question.plausibility is not None and problem.isolation is None:
         return answer_to(question, run).status[0]  # type: ignore[no-any-return]
-    nowhere = replace(problem, distance=FewestFeatures(np.zeros(problem.forest.n_features)))
+    nowhere = replace(problem, relaxed=None, distance=FewestFeatures(np.zeros(problem.forest.n_features)))
     return solved(Confirmed(Exact()), nowhere, run).status[0]  # type: ignore[no-any-return]

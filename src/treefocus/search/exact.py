@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,6 +47,8 @@ class Exact(Strategy):
     >>> Exact(time_limit=60).time_limit
     60
     """
+
+    proves: ClassVar[bool] = True
 
     time_limit: float | None = None
     node_limit: int | None = None

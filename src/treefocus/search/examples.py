@@ -20,7 +20,10 @@ def nearest_examples(problem: Problem, run: Run) -> tuple[Floats, Bools]:
     if problem.examples is None:
         return points, has_example
     examples = problem.examples.rows
-    index = kernels.nearest(problem.forest, batch, examples, problem.examples.answer, _TRIES, run.n_jobs)
+    answer = problem.examples.answer
+    if problem.forest.members:
+        examples, answer = examples[answer != batch.disagreed], answer[answer != batch.disagreed]
+    index = kernels.nearest(problem.forest, batch, examples, answer, _TRIES, run.n_jobs)
     chosen = np.flatnonzero(batch.is_category)
     for number in index.T:
         is_open &= number >= 0

@@ -40,7 +40,9 @@ class Judge:
         """What confirms answers: the source model's own number where it is at hand, else what is sure without it."""
         if not all(judge._is_at_hand(target) for judge in (self, *self.also)):
             return sure if not self.also else self._sure(target)
-        return lambda problem, points: problem.obeys(points) & self._says_so(target, problem, points)
+        return lambda problem, points: (
+            problem.obeys(points) & self._says_so(target, problem, points) & _is_like_data(problem, points)
+        )
 
     def overrule(self, target: Any, problem: Problem, outcome: Outcome) -> list[int]:
         """Take back what the model cannot read, and what it does not confirm itself where it is at hand; the rows."""
@@ -63,6 +65,7 @@ class Judge:
 
     def _says_so(self, target: Any, problem: Problem, points: Floats) -> Bools:
         """(n_rows,) which points the model reads, and says itself of them what is asked for where it is at hand."""
+        problem = problem.relaxed or problem
         own, labels = self._own_answer(target), None
         if problem.forest.members and own is None and not isinstance(target, Probability | Interval):
             labels = self.forest.classes[problem.batch.target]
@@ -108,6 +111,11 @@ class Judge:
         said = self.predict(points)
         position = {label: index for index, label in enumerate(self.forest.classes.tolist())}
         return np.array([position[label] for label in said.tolist()], np.int32)
+
+
+def _is_like_data(problem: Problem, points: Floats) -> Bools:
+    """(n_rows,) whether each point obeys the limit of plausibility that is part of the problem, by its own measure."""
+    return np.ones(len(points), bool) if problem.isolation is None else problem.isolation.holds(points)
 
 
 def _lies_in(interval: Interval, values: Any) -> Bools:

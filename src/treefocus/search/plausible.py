@@ -1,9 +1,14 @@
 """Plausible: the answers of another strategy, as far as they are like the data; where one is not, another that is.
 
-The other strategy's answer counts if it obeys the limit. Otherwise, and where strangeness costs, candidates are its
-further ways out, and the nearest training rows that have the wanted answer, each of them pulled back towards the row,
-feature by feature, as long as it stays valid and plausible. The proven lower bound is that of the problem without
-plausibility, and holds with it.
+A limit on the isolation score is part of the problem, which has the isolation forest's trees beside the model's, and a
+twin without them, `relaxed`. The twin comes first: its search is the faster one, what it proves holds here, and most of
+its answers obey the limit. Only rows whose answer does not are searched again, under the limit, from box to box: what
+comes out is proven like anything else.
+
+Any other measure is asked about points. The other strategy's answer counts if it obeys the limit. Otherwise, and where
+strangeness costs, candidates are its further ways out, and the nearest training rows that have the wanted answer, each
+of them pulled back towards the row, feature by feature, as long as it stays valid and plausible. The proven lower bound
+is that of the problem without plausibility, and holds with it.
 """
 
 from __future__ import annotations
@@ -17,10 +22,12 @@ from treefocus.model.forest import Floats
 from treefocus.problem.plausibility import Measure, is_within, neighbours_of
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Outcome, Run, Status, Strategy
+from treefocus.search.limits import time_limit_of
 from treefocus.search.ways import ways_out
 
 FURTHER = 2  # ways out that are looked at besides the first
 _EXAMPLES = 20  # training rows to start from, a row
+_SAME = 1e-8  # as a share: a distance and a bound that differ by less are the same, as in the exact search
 _PULLS = (0.0, 0.25, 0.5, 0.75, 0.9)  # of a feature's change, that are tried in its place
 
 
@@ -38,6 +45,8 @@ class Plausible(Strategy):
 
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Search, then look on where the answer is too strange."""
+        if problem.relaxed is not None:
+            return self._within(problem, problem.relaxed, run)
         neighbours_of(problem)
         found = self.strategy.solve(problem, run)
         answered = np.flatnonzero(found.has_answer)
@@ -51,11 +60,33 @@ class Plausible(Strategy):
             return found
         return found.replaced(left, self._looked_on(problem.subset(left), found, left, run))
 
+    def _within(self, problem: Problem, relaxed: Problem, run: Run) -> Outcome:
+        """The question without the limit, and with it for rows whose answer breaks it."""
+        found = self.strategy.solve(relaxed, self._in_half_the_time(run))
+        is_done = found.has_answer & problem.is_valid(found.points)
+        left = np.flatnonzero((found.status != Status.INFEASIBLE) & ~is_done)
+        if not left.size or run.is_interrupted:
+            return found.replaced(left, _without_points(found, left)) if left.size else found
+        part, further = problem.subset(left), run.after(len(problem)).on(len(left))
+        again = self.strategy.solve(part, further) if self.strategy.proves else _without_points(found, left)
+        again = _risen(again, found.lower_bound[left])
+        nowhere = np.flatnonzero(again.status == Status.NOT_FOUND)
+        if nowhere.size and not run.is_interrupted:
+            looked = self._looked_on(part.subset(nowhere), found, left[nowhere], run)
+            again = again.replaced(nowhere, _risen(looked, again.lower_bound[nowhere]))
+        return found.replaced(left, again)
+
+    def _in_half_the_time(self, run: Run) -> Run:
+        """Of a clock, half: what is left is for rows whose answer is too strange."""
+        limit = time_limit_of(self.time_limit, run.time_limit)
+        return run if limit is None else replace(run, time_limit=limit / 2)
+
     def _looked_on(self, problem: Problem, found: Outcome, left: NDArray[np.intp], run: Run) -> Outcome:
         names = ("points", "distance", "lower_bound", "status")
         first = replace(found, history=None, **{name: getattr(found, name)[left] for name in names})
         further = run.after(len(found.status))
-        ways = ways_out(problem, first, self.strategy, further, 1 + FURTHER)
+        n_ways = 1 if self.strategy.proves and problem.relaxed is not None else 1 + FURTHER
+        ways = ways_out(problem.relaxed or problem, first, self.strategy, further, n_ways)
         points, status = np.full_like(first.points, np.nan), np.full(len(left), Status.NOT_FOUND, object)
         distance, bound = np.full(len(left), np.nan), np.minimum(first.lower_bound, np.finfo(np.float64).max)
         with further.kept():
@@ -64,7 +95,7 @@ class Plausible(Strategy):
                     further.progress(i)
                 one = problem.subset(np.array([i]))
                 known = [way.points[i] for way in ways if way.status[i].has_answer]
-                best = self._best(one, np.concatenate([np.array(known), _pulled(one, self.measure)]))
+                best = self._best(one, np.stack([*known, *_pulled(one, self.measure), problem.batch.rows[i]]))
                 if best is None:
                     continue
                 is_same = np.array_equal(best, first.points[i], equal_nan=True)
@@ -72,6 +103,8 @@ class Plausible(Strategy):
                 points[i], distance[i] = best, one.distance_to(best[None])[0]
                 bound[i] = min(bound[i], distance[i])
                 status[i] = Status.BOUNDED if is_optimal and not is_same else first.status[i]
+                if not status[i].has_answer:
+                    status[i] = Status.FOUND
         return Outcome(points, distance, bound, status, found.history, found.limits)
 
     def _best(self, one: Problem, points: Floats) -> Floats | None:
@@ -84,6 +117,26 @@ class Plausible(Strategy):
         with np.errstate(over="ignore"):
             total = (asked.distance_to(points) + self.measure.cost * score)[fits]
         return np.asarray(points[fits][int(total.argmin())])
+
+
+def _without_points(found: Outcome, rows: NDArray[np.intp]) -> Outcome:
+    """Rows whose answers do not count: what is proven is all that is known."""
+    bound = np.minimum(found.lower_bound[rows], np.finfo(np.float64).max)
+    points, distance = np.full_like(found.points[rows], np.nan), np.full(len(rows), np.nan)
+    return Outcome(points, distance, bound, np.full(len(rows), Status.NOT_FOUND, object), found.history, found.limits)
+
+
+def _risen(found: Outcome, bound: Floats) -> Outcome:
+    """The same with what was proven before, which may say more, or settle a row."""
+    has_answer = found.has_answer
+    least = np.maximum(found.lower_bound, bound)
+    least = np.where(has_answer, np.minimum(least, found.distance), least)
+    is_open = found.status == Status.BOUNDED
+    status = found.status.copy()
+    status[(found.status == Status.FOUND) & (least > 0)] = Status.BOUNDED
+    status[is_open & (least >= found.distance * (1.0 - _SAME))] = Status.OPTIMAL
+    least = np.where(status == Status.OPTIMAL, found.distance, least)
+    return replace(found, lower_bound=least, status=status)
 
 
 def _pulled(one: Problem, measure: Measure) -> Floats:
