@@ -47,6 +47,8 @@ def certify(
     """
     from importlib.metadata import version  # slow to import, and seldom needed
 
+    if problem.relaxed is not None and point is not None and distance == 0 and not problem.is_valid(point[None])[0]:
+        problem = problem.relaxed  # a row that stays as it is need not be like the data
     record: dict[str, Any] = {
         "format": FORMAT,
         "version": version("treefocus"),

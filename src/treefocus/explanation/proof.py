@@ -26,8 +26,8 @@ def prove(problem: Problem, lower_bound: float) -> dict[str, Any] | None:
     """The proof of a problem of one row; None where there is nothing to prove, or none can be written down."""
     problem = problem.loosened()
     distance = problem.distance.compiled if problem.distance.norms is None else problem.distance.norms
-    # The model's own number is another than its trees', or other models have a say.
-    is_wrapped = bool(problem.model.maps or problem.model.rounding or problem.also)
+    # The model's own number is another than its trees', or other forests have a say.
+    is_wrapped = bool(problem.model.maps or problem.model.rounding or problem.forest.members)
     below = lower_bound * (1 - _CLAIMED) - (_NOISE[distance.metric] if isinstance(distance, CompiledDistance) else 0.0)
     if distance is None or is_wrapped or not below > 0:
         return None

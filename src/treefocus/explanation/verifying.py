@@ -190,6 +190,7 @@ def _check_forest(certificate: dict[str, Any], forest: Forest) -> Check:
 
 def _check_row(problem: Problem, forest: Forest) -> Check:
     """What the model says of the row, in the terms of the question."""
+    problem = problem.relaxed or problem
     said = int(kernels.predict(problem.forest, problem.batch.rows)[0])
     if not problem.also and not is_other(problem.forest, forest):
         return Check(f"the model predicts {forest.classes[said]!s} for the row", said == problem.batch.origin[0])
@@ -215,6 +216,9 @@ def _check_point(problem: Problem, point: Floats, claimed: float, bound: float, 
         Check(f"its distance is {claimed:.9g}", bool(np.isclose(measured, claimed, rtol=_TOLERANCE, atol=1e-12))),
         Check(f"the claimed bound {bound:.9g} is not above it", bound <= claimed * (1 + _TOLERANCE) + 1e-12),
     ]
+    if problem.isolation is not None:
+        told = f"its isolation score is at most {problem.isolation.limit:.9g}"
+        checks.append(Check(told, bool(problem.isolation.holds(point)[0])))
     if status is Status.OPTIMAL:
         checks.append(Check("an optimum's bound is its distance", bound >= claimed * (1 - 1e-8) - 1e-10))
     return checks

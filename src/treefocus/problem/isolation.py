@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
+from treefocus.errors import reject
 from treefocus.model.categories import Categories, Labels
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.grid import cell_ends, floor_to
@@ -46,6 +48,22 @@ class Isolation:
         score = score_of(kernels.hard_scores(self.forest, points)[:, 0], self.usual)
         holds = np.asarray(score <= self.limit)
         return holds if self.measured is None else holds & (self.measured(points) <= self.limit)
+
+    def to_record(self) -> dict[str, Any]:
+        """As plain values: the limit, and the forest that it is about."""
+        return {"kind": "isolation score", "limit": self.limit, "usual": self.usual, "forest": self.forest.to_record()}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any], n_features: int) -> Isolation:
+        """What `to_record` wrote."""
+        if record["kind"] != "isolation score":
+            reject("The certificate's plausibility", "'isolation score'", repr(record["kind"]))
+        usual, limit, trees = float(record["usual"]), float(record["limit"]), Forest.from_record(record["forest"])
+        if not (np.isfinite([usual, limit]).all() and usual > 0 and limit > 0):
+            reject("The certificate's plausibility", "a limit and a usual sum above 0", (limit, usual))
+        if (trees.n_features, trees.n_outputs, trees.n_classes) != (n_features, 1, 2) or trees.divisor != 1.0:
+            reject("The certificate's plausibility", f"a forest of {n_features} columns, with one sum", repr(trees))
+        return cls.of(trees, usual, limit)
 
     @property
     def strict(self) -> Forest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from treefocus.model.forest import Floats, Forest
 from treefocus.model.variants import variant
 from treefocus.problem.compile import with_cuts
 from treefocus.problem.distance_record import distance_record, read_distance
-from treefocus.problem.joint import Companion, put_to_all
+from treefocus.problem.isolation import Isolation
+from treefocus.problem.joint import Companion, put_to_all, put_within
 from treefocus.problem.problem import Problem
-from treefocus.problem.targets import Interval, Probability, Score, Slack, put
+from treefocus.problem.targets import Interval, Probability, Put, Score, Slack, put
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED
 from treefocus.schema.steps import is_sound
 
@@ -27,6 +29,7 @@ _ASKED = ("decision", "cut", "cut_high", "favoured", "link", "divisor")  # field
 def problem_record(problem: Problem, target: Any) -> dict[str, Any]:
     """A problem of one row as plain values; `target` as the user put it, where it is no class."""
     batch = problem.batch
+    limit = {} if problem.isolation is None else {"plausibility": problem.isolation.to_record()}
     return {
         "question": _question_record(problem, target),
         "row": written_numbers(batch.rows[0]),
@@ -41,6 +44,7 @@ def problem_record(problem: Problem, target: Any) -> dict[str, Any]:
         "leave": int(batch.origin[0]),
         "reach": int(batch.target[0]),
         "distance_function": distance_record(problem.distance),
+        **limit,
     }
 
 
@@ -65,12 +69,29 @@ def read_problem(record: dict[str, Any], forest: Forest, also: tuple[Companion, 
     reach = int(record["reach"])
     if also and not 0 <= reach < max(forest.n_classes, 2):
         reject("The certificate's class", f"from 0 to {max(forest.n_classes, 2) - 1}", reach)
-    cut = forest if also else with_cuts(forest, batch.rules)
-    asked, slack = _question(record["question"], cut, also, reach)
-    asked = with_cuts(asked, batch.rules) if also else asked
-    _check_cells(batch, asked)
+    isolation = Isolation.from_record(record["plausibility"], forest.n_features) if "plausibility" in record else None
+    plain, slack = _question(record["question"], forest, also, reach)
     distance = read_distance(record["distance_function"], forest.n_features)
-    return Problem(asked, batch, distance, model=forest, slack=slack, also=also)
+    if isolation is None:
+        asked = _with_cells(plain, record["question"], batch)
+        _check_cells(batch, asked)
+        return Problem(asked, batch, distance, model=forest, slack=slack, also=also)
+    relaxed = Problem(plain, batch, distance, model=forest, slack=slack, also=also)
+    within = put_within(Put(plain, batch.target, slack), isolation)
+    asked = _with_cells(within.forest, record["question"], batch)
+    batch = replace(batch, disagreed=asked.n_classes - 1)
+    _check_cells(batch, asked)
+    return Problem(
+        asked, batch, distance, model=forest, slack=within.slack, also=also, isolation=isolation, relaxed=relaxed
+    )
+
+
+def _with_cells(asked: Forest, record: dict[str, Any], batch: Batch) -> Forest:
+    """The forest that decides on the cells of the question: cut by its rules, with the missing values it chooses."""
+    asked = with_cuts(asked, batch.rules)
+    if "missing_is_choice" not in record:
+        return asked
+    return variant(asked, missing_is_choice=np.array(record["missing_is_choice"], bool))
 
 
 def is_other(asked: Forest, model: Forest) -> bool:
@@ -80,7 +101,7 @@ def is_other(asked: Forest, model: Forest) -> bool:
 
 def _question_record(problem: Problem, target: Any) -> dict[str, Any]:
     """What is asked for, where it is no class, and what else the forest that decides has other than the model's own."""
-    asked, model = problem.forest, problem.model
+    asked, model = (problem.relaxed or problem).forest, problem.model
     record: dict[str, Any] = {}
     if isinstance(target, Probability):
         number = model.classes.tolist().index(target.label.item() if hasattr(target.label, "item") else target.label)
@@ -103,9 +124,7 @@ def _question(
     if also:
         target = _target(record["target"], forest) if "target" in record else forest.classes.tolist()[reach]
         joint = put_to_all(target, forest, also, 1, None)
-        has_choices = "missing_is_choice" in record
-        mask = np.array(record["missing_is_choice"], bool) if has_choices else None
-        return variant(joint.forest, **({"missing_is_choice": mask} if has_choices else {})), joint.slack
+        return joint.forest, joint.slack
     changes: dict[str, Any] = {name: record[name] for name in _ASKED if name in record}
     slack = None
     if "target" in record:
@@ -113,8 +132,6 @@ def _question(
         forest, slack = asked.forest, asked.slack
     if "decision" in changes or "cut" in changes:
         changes["classes"] = np.array([False, True])
-    if "missing_is_choice" in record:
-        changes["missing_is_choice"] = np.array(record["missing_is_choice"], bool)
     return variant(forest, **changes), slack
 
 
