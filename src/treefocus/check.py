@@ -1234,6 +1234,8 @@ def check(certificate: Json, model: Json) -> list[str]:
         is_least = Fraction(bound) >= Fraction(distance) * (1 - OPTIMAL_TO) - case.cost.noise
         demand(status != "OPTIMAL" or is_least, "the bound is below the distance that is called the smallest")
         sentences.append(check_point(case, [number(value) for value in point], distance))
+    if "plausibility" in certificate:
+        raise VerdictError(UNPROVEN, "this program does not judge a limit on the isolation score")
     if bound > 0:
         sentences.append(check_others(case, certificate.get("proof"), bound))
     return sentences

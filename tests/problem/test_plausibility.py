@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,13 +18,19 @@ from treefocus import (
     InvalidInput,
     IsolationScore,
     LocalOutlierFactor,
+    Probability,
     Range,
     Schema,
     Status,
     explain,
+    load_explainer,
+    verify,
 )
+from treefocus.check import judge
 from treefocus.model.forest import Floats
 from treefocus.problem.plausibility import Measure, likeness_of, neighbours_of
+
+NOT_PROVEN = 3  # what `treefocus check` leaves with
 
 
 def ring(seed: int, n: int = 300) -> Floats:
@@ -82,6 +90,51 @@ def test_every_answer_obeys_the_limit(data: Floats, model: Any, measure: Measure
             assert found.status[i] in (Status.BOUNDED, Status.FOUND)
         else:
             assert found.status[i] is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("target", [None, 1, Probability(1, 0.7)])
+def test_a_certificate_has_the_limit_and_the_trees_it_is_about(data: Floats, model: Any, target: Any) -> None:
+    explainer = Explainer(model, data, plausibility=IsolationScore(limit=0.48, trees=10))
+    found = explainer.explain(data[:25], target=target)
+    assert (found.status == Status.OPTIMAL).all()
+    asked = [one for one in found if one.changes]
+    assert asked
+    for one in asked[:2]:
+        written = json.loads(json.dumps(one.certificate(proof=True)))
+        told = verify(written, explainer.forest, reprove=True)
+        assert told.holds, told.to_text()
+        assert "its isolation score is at most 0.48" in told.to_text()
+        stricter = written | {"plausibility": written["plausibility"] | {"limit": 0.4}}
+        assert "its isolation score is at most 0.4" in [
+            check.claim for check in verify(stricter, explainer.forest).failed
+        ]
+        code, lines = judge(written, json.loads(json.dumps(explainer.forest.to_record())))
+        assert code == NOT_PROVEN
+        assert "isolation" in lines[0]
+
+
+def test_a_row_that_is_there_may_stay_however_strange_it_is(data: Floats, model: Any) -> None:
+    far = np.array([[5.0, 5.0]])
+    explainer = Explainer(model, data, plausibility=IsolationScore(limit=0.48, trees=10))
+    one = explainer.explain(far, target=1)[0]
+    assert (one.status, one.distance) == (Status.OPTIMAL, 0.0)
+    assert verify(one.certificate(), explainer.forest, reprove=True).holds
+    assert one.region().contains(far).all()
+
+
+def test_that_nothing_is_like_the_data_is_proven(data: Floats, model: Any) -> None:
+    explainer = Explainer(model, data, plausibility=IsolationScore(limit=0.3))
+    found = explainer.explain(data[:3])
+    assert (found.status == Status.INFEASIBLE).all()
+    assert verify(found[0].certificate(), explainer.forest, reprove=True).holds
+
+
+def test_a_saved_explainer_answers_alike(data: Floats, model: Any, tmp_path: Path) -> None:
+    explainer = Explainer(model, data, plausibility=IsolationScore(limit=0.48, trees=10))
+    explainer.save(tmp_path / "explainer.json")
+    first, again = (one.explain(data[:4]) for one in (explainer, load_explainer(tmp_path / "explainer.json")))
+    assert first.points.tobytes() == again.points.tobytes()
+    assert (first.status == again.status).all()
 
 
 def test_a_cost_buys_plausibility(data: Floats, model: Any) -> None:
