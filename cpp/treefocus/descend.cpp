@@ -121,8 +121,7 @@ private:
     // that of the point as it is told.
     void look() {
         const std::int32_t now = walker_.predicted();
-        is_flipped_ =
-            target_ >= 0 ? now == target_ : now != origin_ && now != forest_.disagreed();
+        is_flipped_ = target_ >= 0 ? now == target_ : now != origin_ && now != forest_.disagreed();
         if (!is_flipped_) return;
         for (std::int32_t f = 0; f < d_; ++f)
             measured_[f] =

@@ -84,7 +84,8 @@ private:
 
     bool is_answer() {
         const std::int32_t now = walker_.predicted();
-        if (target_ >= 0 ? now != target_ : now == origin_ || now == forest_.disagreed()) return false;
+        if (target_ >= 0 ? now != target_ : now == origin_ || now == forest_.disagreed())
+            return false;
         return is_obedient();
     }
 
