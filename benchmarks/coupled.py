@@ -5,8 +5,8 @@
     python benchmarks/coupled.py wide                         a random forest of 200 x 8 on 20 columns
     python benchmarks/coupled.py whole                        small forests on three columns of nine whole numbers
 
-One core. --seconds is the clock of a row; --boxes replaces it by a number of boxes, for which the load of the machine
-does not matter. CPU milliseconds are of the whole process.
+One core, and the default budget of work a row, for which the load of the machine does not matter; --work has another
+part of it. --seconds is the clock of a row instead, --boxes a number of boxes. CPU milliseconds are of the process.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import paper
 from treefocus import Auto, Explainer, Feature, Schema, loans
+from treefocus.search.limits import WORK
 
 DISTANCES = ("cosine", "mahalanobis")
 Question = tuple[str, Explainer, np.ndarray]
@@ -78,12 +79,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("section", choices=sections)
     parser.add_argument("--rows", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--work", type=float, default=1.0, help="of the default work")
+    parser.add_argument("--seconds", type=float, default=None)
     parser.add_argument("--boxes", type=int, default=None)
     parser.add_argument("--distance", choices=DISTANCES, default=None)
     chosen = parser.parse_args()
-    seconds = None if chosen.boxes else chosen.seconds
-    strategy = Auto(time_limit=seconds, node_limit=chosen.boxes)
+    is_work = chosen.seconds is None and chosen.boxes is None
+    work = int(chosen.work * WORK) if is_work else None
+    strategy = Auto(time_limit=chosen.seconds, node_limit=chosen.boxes, work_limit=work)
     for distance in [chosen.distance] if chosen.distance else DISTANCES:
         for name, explainer, rows in sections[chosen.section](distance, chosen.rows):
             report(f"{distance} {name}", explainer, rows, strategy)

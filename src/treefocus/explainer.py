@@ -241,7 +241,8 @@ class Explainer:
         first, *others = (
             Explanations.of(table, groups, found, self.distance_name) for found in zip(*every_group, strict=True)
         )
-        found = replace(first, others=tuple(others)).timed(now() - began)
+        seconds = now() - began
+        found = replace(first, others=tuple(one.timed(seconds) for one in others), seconds=seconds)
         if hold is None:
             return found
         smallest = self.explain(table, target, strategy, time_limit=time_limit, n_jobs=n_jobs, seed=seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -28,15 +28,55 @@ _NO_MODEL = "This needs the model, and explanations read from JSON have none; ex
 
 
 @dataclass(frozen=True, eq=False)
+class Description:
+    """How answers are told: what the model says of them, in which numbers, and what each feature does."""
+
+    says: Predicted
+    shown: Floats  # (n_rows, n_features) the points in the shortest numbers of the same cells
+    parts: Floats  # (n_rows, n_features) each feature's part of the change in the scaled space
+
+    @classmethod
+    def of(cls, group: Group, found: Outcome) -> Description:
+        """Of a group's answers."""
+        question, problem, points = group.question, group.problem, found.points
+        says = Predicted.of(question.forest, question.target, question.rows, found)
+        return cls(says, shortest_in_cell(problem, points), problem.batch.changes(points))
+
+
+Describe = Callable[[], Description]
+
+
+class _Later:
+    """The description of what was found, made when it is asked for: who only wants the points waits for no words."""
+
+    def __init__(self, groups: tuple[Group, ...], outcomes: Sequence[Outcome]) -> None:
+        self._groups, self._outcomes = groups, outcomes
+        self._made: Description | None = None
+
+    def __call__(self) -> Description:
+        if self._made is None:  # made twice by two threads it is the same twice
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> Description:
+        each = [Description.of(group, found) for group, found in zip(self._groups, self._outcomes, strict=True)]
+        if len(each) == 1:
+            return each[0]
+        return Description(
+            Predicted.scattered(self._groups, [one.says for one in each]),
+            scattered(self._groups, [one.shown for one in each]),
+            scattered(self._groups, [one.parts for one in each]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Answers:
     """The rows that were asked about, what was asked, what was found, and what the model says of it."""
 
     table: Table
     schema: Schema
     found: Outcome
-    model_says: Predicted
-    shown: Floats  # (n_rows, n_features), the points in the shortest numbers of the same cells
-    parts: Floats  # (n_rows, n_features), each feature's part of the change in the scaled space
+    described: Description | Describe  # or how to make it, when somebody asks
     why: tuple[Reason, ...]
     distance_name: str
     groups: tuple[Group, ...] = ()  # the questions and their rows; none where the answers were read from JSON
@@ -57,15 +97,12 @@ class Answers:
     ) -> Self:
         """What was found for the rows of a table, group by group, and why it is so."""
         outcomes, reasons = zip(*found, strict=True)
-        says, shown, parts = zip(*map(_described, groups, outcomes), strict=True)
         is_one = len(groups) == 1
         return cls(
             table=table,
             schema=groups[0].question.schema,
             found=outcomes[0] if is_one else joined(groups, outcomes),
-            model_says=says[0] if is_one else Predicted.scattered(groups, says),
-            shown=shown[0] if is_one else scattered(groups, shown),
-            parts=parts[0] if is_one else scattered(groups, parts),
+            described=_Later(groups, outcomes),
             why=reasons[0] if is_one else tuple(scattered(groups, reasons)),
             distance_name=distance_name,
             groups=groups,
@@ -76,6 +113,11 @@ class Answers:
         groups = (Group(np.arange(1), question),)
         made = type(self).of(self.table.only(i), groups, [(found, reasons_of(found))], self.distance_name)
         return replace(made, schema=self.schema, row_labels=(self.labels[i],))
+
+    @property
+    def description(self) -> Description:
+        """How the answers are told; made once."""
+        return self.described() if callable(self.described) else self.described
 
     def timed(self, seconds: float) -> Self:
         """The same, with how long it took."""
@@ -181,7 +223,22 @@ class Answers:
                 cells[j] = self.table.cell(i, j) if point[j] == row[j] else label_of(point[j], labels)
         return tuple(cells)
 
+    @property
+    def shown(self) -> Floats:
+        """(n_rows, n_features) the points in the shortest numbers of the same cells."""
+        return self.description.shown
+
+    @property
+    def parts(self) -> Floats:
+        """(n_rows, n_features) each feature's part of the change in the scaled space."""
+        return self.description.parts
+
     # --- what the model says
+
+    @property
+    def model_says(self) -> Predicted:
+        """What the model says of the rows and of their answers."""
+        return self.description.says
 
     @property
     def predicted(self) -> NDArray[Any]:
@@ -212,10 +269,3 @@ class Answers:
         """The class whose probability was asked for in row i."""
         says = self.model_says
         return says.favoured if says.favoured_of is None else says.favoured_of[i]
-
-
-def _described(group: Group, found: Outcome) -> tuple[Predicted, Floats, Floats]:
-    """What the model says of a group's answers, how their numbers are shown, and each feature's part of the change."""
-    question, problem, points = group.question, group.problem, found.points
-    says = Predicted.of(question.forest, question.target, question.rows, found)
-    return says, shortest_in_cell(problem, points), problem.batch.changes(points)

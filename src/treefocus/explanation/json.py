@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from treefocus.errors import InvalidInput, reject
-from treefocus.explanation.answers import Answers
+from treefocus.explanation.answers import Answers, Description
 from treefocus.explanation.change import plain, told_value
 from treefocus.explanation.json_values import cell, name, number, numbers
 from treefocus.explanation.predictions import Predicted, likelihood_of
@@ -152,9 +152,7 @@ def _read(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str,
         table=table,
         schema=schema,
         found=outcome,
-        model_says=_predicted(record, rows),
-        shown=shown,
-        parts=parts,
+        described=Description(_predicted(record, rows), shown, parts),
         why=tuple(read_reason(row["reason"]) for row in rows),
         distance_name=record["distance"],
         seconds=float(record["seconds"]),

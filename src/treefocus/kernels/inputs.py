@@ -164,7 +164,7 @@ class Lists:
         from_, to = -snapped_down(-low, grain), snapped_down(high, grain)
         columns, steps = self.stepped(grain)
         if steps is not None:
-            from_[..., columns], to[..., columns] = steps.up(low[..., columns]), steps.down(high[..., columns])
+            from_[..., columns], to[..., columns] = steps.inside(low[..., columns], high[..., columns])
         return from_, to
 
     def nearest(self, column: int, values: Floats, low: Floats, high: Floats) -> Floats:
@@ -280,20 +280,35 @@ class Batch:
 
     def snapped(self, points: Floats) -> Floats:
         """The points with every changed value on its column's grain, inside the box."""
-        with np.errstate(over="ignore"):
-            on_grain = np.where(self.grain == FLOAT32, points.astype(np.float32).astype(np.float64), points)
-        on_grain = np.where(self.grain == INTEGER, np.rint(points), on_grain)
-        for column in np.flatnonzero(self.grain == LISTED).tolist():
-            on_grain[..., column] = self.lists.nearest(
-                column, points[..., column], self.low[..., column], self.high[..., column]
-            )
-        columns, steps = self.lists.stepped(self.grain)
-        if steps is not None:
-            on_grain[..., columns] = steps.nearest(points[..., columns])
         kept = points == self.rows
         kept &= ~self.lists.is_strict | np.isnan(points)
         kept[..., self.choices.column] |= self.choices.is_category
-        return np.where(kept, points, np.clip(on_grain, self.low, self.high))
+        is_moved = ~kept.all(axis=tuple(range(kept.ndim - 1)))  # most columns of an answer stay as they are
+        columns = np.flatnonzero(is_moved)
+        if not columns.size:
+            return points.copy()
+        found = points.copy()
+        on_grain = self._on_grain(columns, is_moved, points[..., columns])
+        inside = np.clip(on_grain, self.low[..., columns], self.high[..., columns])
+        found[..., columns] = np.where(kept[..., columns], points[..., columns], inside)
+        return found
+
+    def _on_grain(self, columns: NDArray[np.intp], is_asked: NDArray[np.bool_], values: Floats) -> Floats:
+        """Values of some columns as the columns hold them."""
+        grain = self.grain[columns]
+        with np.errstate(over="ignore"):
+            on_grain = np.where(grain == FLOAT32, values.astype(np.float32).astype(np.float64), values)
+        on_grain = np.where(grain == INTEGER, np.rint(values), on_grain)
+        for place in np.flatnonzero(grain == LISTED).tolist():
+            column = columns[place]
+            on_grain[..., place] = self.lists.nearest(
+                column, values[..., place], self.low[..., column], self.high[..., column]
+            )
+        stepped, steps = self.lists.stepped(self.grain)
+        if steps is not None and (is_stepped := is_asked[stepped]).any():
+            places = grain == STEPPED
+            on_grain[..., places] = steps.only(is_stepped).nearest(values[..., places])
+        return on_grain
 
     def keeping(self, is_kept: NDArray[np.bool_]) -> Batch:
         """The same question with some values, (n_rows, n_features), left as they are; missing ones stay missing."""

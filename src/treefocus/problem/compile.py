@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,11 +78,7 @@ def allowed(
     forest = with_cuts(forest, rules)
     if (is_open & ~is_category).any():
         forest = variant(forest, missing_is_choice=is_open & ~is_category)
-    listed = _listed(draft, space, grain, is_category)
-    lists = _as_lists(listed, draft, forest.n_features)
-    grain = grain.copy()
-    for j, own in listed.items():
-        grain[j] = STEPPED if isinstance(own, Steps) else LISTED
+    grain, lists = _held_by(forest, draft, space, grain, is_category)
     draft = _boxed(draft, forest, space, grain, lists, is_category, is_open)
     choices = choices_of(
         forest, draft, scale=space.scale, grain=grain, lists=lists,
@@ -169,6 +166,37 @@ def _boxed(
     may_be_missing = draft.may_be_missing & _may_be_empty(forest)
     low, high = np.where(is_lost, np.inf, low), np.where(is_lost, -np.inf, high)
     return replace(draft, low=low, high=high, may_be_missing=may_be_missing)
+
+
+def _held_by(forest: Forest, draft: Draft, space: Space, grain: Int8s, is_category: Bools) -> tuple[Int8s, Lists]:
+    """The grain of every column, and what those that hold only some numbers hold.
+
+    Where no constraint lists anything the schema alone says it, and what it has said is kept.
+    """
+    key = grain.tobytes()
+    if not draft.listed and (kept := _kept.get(forest)) and kept.schema is draft.schema and kept.asked == key:
+        return kept.grain, kept.lists
+    listed = _listed(draft, space, grain, is_category)
+    lists = _as_lists(listed, draft, forest.n_features)
+    grain = grain.copy()
+    for j, own in listed.items():
+        grain[j] = STEPPED if isinstance(own, Steps) else LISTED
+    if not draft.listed:
+        _kept[forest] = _Held(draft.schema, key, grain, lists)
+    return grain, lists
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What a schema says of a forest's columns, for the grain that was asked for."""
+
+    schema: Schema
+    asked: bytes
+    grain: Int8s
+    lists: Lists
+
+
+_kept: WeakKeyDictionary[Forest, _Held] = WeakKeyDictionary()
 
 
 def _listed(general: Draft, space: Space, grain: Int8s, is_category: Bools) -> dict[int, Floats | Steps]:

@@ -104,6 +104,10 @@ class StepColumns:
         """From what `Steps.numbers` gives of each, (n_columns, 4)."""
         return cls(numbers[:, 0], numbers[:, 1], numbers[:, 2], numbers[:, 3] != 0)
 
+    def only(self, chosen: Bools) -> StepColumns:
+        """Some of the columns, (n_columns,) of them."""
+        return StepColumns(self.begin[chosen], self.step[chosen], self.divisor[chosen], self.is_single[chosen])
+
     def up(self, values: Floats) -> Floats:
         """As `Steps.up`, each column by its own steps."""
         return -_down(-values, -self.begin, self.step, self.divisor, self.is_single)
@@ -114,7 +118,15 @@ class StepColumns:
 
     def nearest(self, values: Floats) -> Floats:
         """As `Steps.nearest`, each column by its own steps."""
-        return _nearer(values, self.down(values), self.up(values))
+        above, below = self.inside(values, values)
+        return _nearer(values, below, above)
+
+    def inside(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """`up` of the low ends of intervals and `down` of the high ones, both at once."""
+        begin = np.stack([-self.begin, self.begin])
+        begin = begin.reshape(2, *(1,) * (low.ndim - 1), -1)
+        down = _down(np.stack([-low, high]), begin, self.step, self.divisor, self.is_single)
+        return -down[0], down[1]
 
 
 Number = float | Floats  # one for all values, or one a column

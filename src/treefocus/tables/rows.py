@@ -18,6 +18,8 @@ def as_frame(rows: Any, parameter: str) -> Any:
     A dict of cells by column is one row, a dict of lists is a table; a pandas Series is one row by its index, a polars
     Series one row in the model's order.
     """
+    if isinstance(rows, np.ndarray):
+        return rows
     if isinstance(rows, Mapping):
         return _of_mapping(rows, parameter)
     if isinstance(rows, Sequence) and not isinstance(rows, str) and rows and all(isinstance(r, Mapping) for r in rows):

@@ -144,10 +144,13 @@ class Table:
         if isinstance(self.native, TextColumns):
             dtypes = ["float64"] * self.values.shape[1]
         elif self.names is None:
-            dtypes = [str(self.native.dtype)] * self.values.shape[1]
+            return self._of_labels(np.tile(_limits_of(str(self.native.dtype)), (self.values.shape[1], 1)))
         else:
             dtypes = [str(dtype).lower() for dtype in nw.from_native(self.native, eager_only=True).schema.values()]
-        limits = np.array([_limits_of(dtype) for dtype in dtypes], np.float64).reshape(-1, 2)
+        return self._of_labels(np.array([_limits_of(dtype) for dtype in dtypes], np.float64).reshape(-1, 2))
+
+    def _of_labels(self, limits: Floats) -> tuple[Floats, Floats]:
+        """The columns' limits, where categories have as many numbers as labels."""
         for j, own in enumerate(self.labels or ()):
             if own is not None:
                 limits[j] = 0, len(own) - 1
@@ -246,7 +249,8 @@ def as_table(rows: Any, parameter: str, coding: Coding | None = None) -> Table:
         return rows
     rows = as_frame(rows, parameter)
     try:
-        frame = nw.from_native(rows, eager_only=True, pass_through=True)
+        is_frame = not isinstance(rows, np.ndarray)
+        frame = nw.from_native(rows, eager_only=True, pass_through=True) if is_frame else None
     except ValueError as error:  # two columns of one name
         raise InvalidInput(f"{parameter} cannot be read as a table: {one_line(error)}.") from error
     if isinstance(frame, nw.DataFrame):
