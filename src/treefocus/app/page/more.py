@@ -48,10 +48,10 @@ class _More:
             ui.html(escape(words["weights"]), tag="legend", sanitize=False)
             Columns(desk, self._weight, "tf-grid")
 
-    def _weight(self, j: int) -> None:
+    def _weight(self, j: int) -> ui.element:
         name = self._desk.service.schema.names[j]
         field = NumberField(name, value=self._desk.visit.weights[j], on_change=partial(self._weigh, j))
-        named(field, self._desk.words["weight_of"].format(name=name))
+        return named(field, self._desk.words["weight_of"].format(name=name))
 
     def _weigh(self, j: int, event: Any) -> None:
         self._desk.visit.weights[j] = event.value

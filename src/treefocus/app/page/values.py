@@ -40,7 +40,7 @@ class _Values:
     def _values(self) -> None:
         self._columns = Columns(self._desk, self._field, "tf-grid")
 
-    def _field(self, j: int) -> None:
+    def _field(self, j: int) -> ui.element:
         feature, labels = self._desk.service.schema.features[j], self._desk.service.labels[j]
         changed = partial(self._typed, j)
         if labels is not None:
@@ -48,13 +48,15 @@ class _Values:
             field: Any = ui.select(options, label=title_of(feature), value=self._value(j), clearable=True)
             field.props("outlined dense")
         elif feature.counting is not None:
-            field = _date(title_of(feature), feature, self._value(j)).tooltip(feature.description or feature.name)
+            field = _date(title_of(feature), feature, self._value(j))
         else:
             step = 1 if feature.kind in ("integer", "boolean") else feature.step
             field = NumberField(title_of(feature), step=step, value=self._value(j))
-            field.tooltip(feature.description or feature.name)
+        field.props["title"] = feature.description or feature.name
         field.on_value_change(changed)
         self._fields[j] = field
+        drawn: ui.element = field
+        return drawn
 
     def _value(self, j: int) -> Any:
         """A cell as its field takes it."""
@@ -108,12 +110,11 @@ class _Rules:
         )  # fmt: skip
         self._more.props('outlined dense autogrow stack-label debounce="250"').classes("tf-more")
 
-    def _rule(self, j: int) -> None:
+    def _rule(self, j: int) -> ui.element:
         words, service = self._desk.words, self._desk.service
         feature, rule = service.schema.features[j], self._desk.visit.rules[j]
-        with named(
-            ui.element("div").classes("tf-rule").props('role="group"'), words["rule_for"].format(name=feature.name)
-        ):
+        group = ui.element("div").classes("tf-rule").props('role="group"')
+        with named(group, words["rule_for"].format(name=feature.name)):
             ui.label(title_of(feature)).classes("tf-name")
             moves = {key: words[key] for key in MOVES if key in (FREE, FIXED) or service.has_order[j]}
             chosen = ui.select(moves, value=rule.moves, on_change=lambda event: self._set(j, moves=event.value))
@@ -121,6 +122,7 @@ class _Rules:
             if service.labels[j] is None:
                 for side, end in ((words["from"], "low"), (words["to"], "high")):
                     named(self._end(j, side, end, getattr(rule, end)), f"{feature.name} {side}")
+        return group
 
     def _end(self, j: int, title: str, end: str, value: float | None) -> Any:
         """The field for one side of a range."""
@@ -154,7 +156,7 @@ class _Rules:
         """After a change from elsewhere."""
         self._count()
         if self._columns is not None:
-            self._columns.show.refresh()
+            self._columns.redraw()
             self._more.set_value(self._desk.visit.more)
             self._prices.clear()
 
