@@ -16,6 +16,7 @@ from treefocus.app.discretion import be_discreet
 from treefocus.app.logs import write_json
 from treefocus.app.server import create_app
 from treefocus.app.service import Service
+from treefocus.app.starting import settle_memory
 from treefocus.errors import reject
 
 GRACE = 10  # seconds in which calls under way may end after SIGTERM
@@ -30,6 +31,7 @@ def run(
     be_discreet()
     listener = _listen(host, port)
     app = create_app(service, jobs, host=host, tokens=tokens)
+    settle_memory()
     bound = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"{service.title}: http://{shown}:{bound}/  (API: /v1, OpenAPI: /v1/openapi.json). Ctrl-C stops it.")

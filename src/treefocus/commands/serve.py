@@ -13,6 +13,7 @@ import typer
 from treefocus.adapters import load_model, translate
 from treefocus.app.limits import Limits
 from treefocus.app.question import ExplainOptions
+from treefocus.app.starting import import_page_framework, in_one_go
 from treefocus.commands import serve_options as options
 from treefocus.commands.reading import constraints_of, labels_of, read_rows, target_of, tokens_of, weights_of
 from treefocus.commands.schema import read_schema
@@ -66,8 +67,9 @@ def serve(
       treefocus serve --demo
       treefocus serve model.json --data rows.csv --train train.csv --schema schema.yaml
     """
-    _check_installed()
-    from treefocus.app.running import default_jobs_folder, run
+    with in_one_go():
+        _check_installed()
+        from treefocus.app.running import default_jobs_folder, run
     from treefocus.app.security import check_binding
 
     known = tokens_of(token, tokens)
@@ -149,7 +151,8 @@ def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> 
 def _check_installed() -> None:
     try:
         import fastapi  # noqa: F401
-        import nicegui  # noqa: F401
         import uvicorn  # noqa: F401
+
+        import_page_framework()
     except ImportError as error:
         raise TreefocusError("The server needs the extra app: pip install 'treefocus[app]'.") from error

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
 from nicegui import Client, ui
+from nicegui import app as nicegui_app
 
 from treefocus.app.address import take_query
 from treefocus.app.card import card
@@ -34,6 +35,7 @@ window.tfGo = (query) => {
 window.addEventListener('popstate', () =>
   emitEvent('tf-back', Object.fromEntries(new URLSearchParams(location.search))));
 </script>"""
+_REMEMBERED = 60.0  # seconds that the framework keeps a browser's tab in mind, of which the page asks for nothing
 _FULL = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>treefocus</title><main style="font:1rem/1.5 system-ui;'
     'max-width:30rem;margin:4rem auto;padding:0 1rem"><h1>One moment</h1><p>As many people as the server takes have '
@@ -45,6 +47,7 @@ def install(app: FastAPI, front: Front) -> None:
     """Serve the page at /; every visitor has a desk of their own."""
     service = front.service
     style = coloured(files("treefocus.app.page").joinpath("page.css").read_text(encoding="utf-8"))
+    nicegui_app.storage.max_tab_storage_age = _REMEMBERED
     front.metrics.watch("treefocus_visitors", "Visitors of the page.", _visitors)
 
     @ui.page("/", title=f"{service.title} - treefocus")
