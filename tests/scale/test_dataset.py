@@ -6,6 +6,7 @@ import gzip
 import io
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -160,6 +161,28 @@ def test_a_pipe_is_read_once_and_known_again(
         explain_file(explainer, piped(other), tmp_path / "other")
 
 
+def test_a_finished_folder_is_not_taken_for_the_answers_to_rows_that_come_once(
+    explainer: Explainer, rows: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def piped(table: pa.Table) -> str:
+        sink = io.BytesIO()
+        csv.write_csv(table, sink)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sink.getvalue())))
+        return "-"
+
+    others = rows.slice(1), rows.slice(0, len(rows) - 1), pa.concat_tables([rows, rows.slice(0, 1)]), rows.slice(0, 0)
+    for name, source in (("piped", piped), ("table", lambda table: table)):
+        done = explain_file(explainer, source(rows), tmp_path / name)
+        assert explain_file(explainer, source(rows), tmp_path / name) == done
+        for other in others:
+            with pytest.raises(InvalidInput, match=r"not those that were begun with|not the 120 of which"):
+                explain_file(explainer, source(other), tmp_path / name)
+    for name, source in (("piped0", piped), ("table0", lambda table: table)):
+        explain_file(explainer, source(rows.slice(0, 0)), tmp_path / name)
+        with pytest.raises(InvalidInput, match="not the 0 of which the folder holds the answers"):
+            explain_file(explainer, source(rows), tmp_path / name)
+
+
 def relations(rows: pa.Table, folder: Path) -> dict[str, Any]:
     """What makes the rows anew, by the library that reads them."""
     parquet.write_table(rows, folder / "rows.parquet", row_group_size=31)
@@ -203,6 +226,61 @@ def test_rows_of_a_relation_that_are_others_are_noticed(
         explain_file(explainer, rows, tmp_path, progress=stop)
     with pytest.raises(InvalidInput, match="not those that were begun with"):
         explain_file(explainer, rows.slice(1), tmp_path)
+
+
+def test_tables_with_versions_are_sources_and_named_by_them(
+    explainer: Explainer, rows: pa.Table, expected: pa.Table, tmp_path: Path
+) -> None:
+    """What deltalake and pyiceberg offer, as far as it is asked for."""
+
+    class Projection:
+        fields = tuple(SimpleNamespace(name=name) for name in rows.column_names)
+
+    class DataScan:
+        def __init__(self, names: tuple[str, ...] = ()) -> None:
+            self.names = names
+
+        def projection(self) -> Projection:
+            return Projection()
+
+        def select(self, *names: str) -> DataScan:
+            return DataScan(names)
+
+        def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+            return rows.select(self.names).to_reader(max_chunksize=31)
+
+    class Table:
+        metadata_location = "s3://bank/rows/metadata.json"
+
+        def name(self) -> tuple[str, ...]:
+            return "bank", "rows"
+
+        def current_snapshot(self) -> SimpleNamespace:
+            return SimpleNamespace(snapshot_id=17)
+
+        def scan(self) -> DataScan:
+            return DataScan()
+
+    class DeltaTable:
+        table_uri = "s3://bank/delta"
+
+        def version(self) -> int:
+            return 3
+
+        def to_pyarrow_dataset(self) -> dataset.Dataset:
+            return dataset.dataset(rows)
+
+    names = {
+        Table: "the Table bank.rows at snapshot 17",
+        DeltaTable: "the DeltaTable s3://bank/delta at version 3",
+        DataScan: "the DataScan",
+    }
+    for kind, name in names.items():
+        manifest = explain_file(explainer, kind(), tmp_path / kind.__name__, keep=["customer"])
+        assert said(answers(tmp_path / kind.__name__)) == said(expected)
+        assert manifest.run["input"] == name
+        with pytest.raises(InvalidInput, match="lacks the columns account"):
+            explain_file(explainer, kind(), tmp_path / "none", keep=["account"])
 
 
 def test_a_cloud_is_read_like_a_folder(

@@ -341,6 +341,23 @@ def test_marks_other_than_the_usual_ones(explainer: Explainer, tmp_path: Path, c
     assert "is not a number" in answers(tmp_path / "wrong")["reason"][0].as_py()
 
 
+@pytest.mark.parametrize(("mark", "typed"), [(";", ";"), ("\t", "tab"), ("\t", "\\t"), ("|", "|")])
+def test_training_rows_may_be_written_in_the_usual_way(
+    explainer: Explainer, tmp_path: Path, customers: list[list[str]], command: list[str], mark: str, typed: str
+) -> None:
+    written(tmp_path / "rows.csv", customers)
+    other = (tmp_path / "rows.csv").read_text().replace(",", mark).replace(".", ",")
+    (tmp_path / "rows.csv").write_text(other)
+    command[2] = str(tmp_path / "rows.csv")
+    shape = ["--delimiter", typed, "--decimal", ","]
+    for name in ("usual", "alike"):
+        result = CliRunner().invoke(app, [*command, *shape, "-o", str(tmp_path / name)])
+        assert result.exit_code == 0, result.output
+        train = tmp_path / "train.csv"
+        train.write_text(train.read_text().replace(",", mark).replace(".", ","))
+    assert answers(tmp_path / "usual").equals(answers(tmp_path / "alike"))
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [

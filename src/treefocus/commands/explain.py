@@ -16,7 +16,7 @@ from treefocus.commands.explain_options import OUTPUTS
 from treefocus.commands.invalid import MostInvalid, reasons_of
 from treefocus.commands.monitoring import Monitor
 from treefocus.commands.question import TypedQuestion, takes_question
-from treefocus.commands.reading import labels_of, read_rows
+from treefocus.commands.reading import labels_of, read_rows, read_training_rows
 from treefocus.commands.showing import console_of, progress_bar, say, show_overview, summary_line
 from treefocus.commands.streaming import stream
 from treefocus.errors import InvalidInput
@@ -116,7 +116,7 @@ def explained(model_file: Path, data: str, asked: TypedQuestion, made: dict[str,
     """All rows at once."""
     model = load_model(model_file, allow_pickle=asked.allow_pickle)
     forest, text = translate(model).forest, asked.text
-    known = None if asked.train is None else read_rows(asked.train, asked.left_out, forest, None, text)
+    known = read_training_rows(asked.train, asked.left_out, forest, text)
     table = read_rows(Path(data), asked.left_out, forest, known, text, partial(typer.echo, err=True))
     labels = labels_of(Path(data), asked.id_, text)
     if known is None:

@@ -133,7 +133,9 @@ class TypedQuestion:
     )
     delimiter: Annotated[
         str | None,
-        typer.Option(metavar="CHARACTER", help="Between cells; a comma in .csv, a tab in .tsv if not given."),
+        typer.Option(
+            metavar="CHARACTER", help="Between cells, tab for a tab; a comma in .csv, a tab in .tsv if not given."
+        ),
     ] = STANDARD.delimiter
     decimal: Annotated[str, typer.Option(metavar="CHARACTER", help="Before the fraction of a number: . or ,")] = (
         STANDARD.decimal
@@ -142,7 +144,7 @@ class TypedQuestion:
     @property
     def text(self) -> TextFormat:
         """How text files are written."""
-        return TextFormat(self.encoding, "\t" if self.delimiter == "tab" else self.delimiter, self.decimal)
+        return TextFormat(self.encoding, "\t" if self.delimiter in ("tab", "\\t") else self.delimiter, self.decimal)
 
     @property
     def left_out(self) -> tuple[str, ...]:

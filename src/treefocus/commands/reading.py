@@ -56,6 +56,28 @@ def read_rows(
     return replace(table, grain=np.where(seems_whole, known.grain, table.grain))
 
 
+def read_training_rows(
+    path: Path | None, ignore: Sequence[str], forest: Forest, text: TextFormat = STANDARD
+) -> Table | None:
+    """The rows that --train names, where it names any.
+
+    text: how DATA is written. The training rows were often written by others, with commas and decimal points: so they
+    are read where their line of names has such commas and none of the delimiter that was told.
+    """
+    if path is None:
+        return None
+    return read_rows(path, ignore, forest, None, STANDARD if _is_cut_by_commas_alone(path, text) else text)
+
+
+def _is_cut_by_commas_alone(path: Path, text: TextFormat) -> bool:
+    if path.suffix != ".csv" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        names = file.readline()
+    told = text.delimiter or (";" if text.decimal == "," else ",")
+    return told != "," and told.encode() not in names and b"," in names
+
+
 def labels_of(path: Path, column: str | None, text: TextFormat = STANDARD) -> tuple[str, ...] | None:
     """What --id names: the rows' names, from a column of the file."""
     if column is None:

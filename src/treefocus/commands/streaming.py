@@ -19,7 +19,7 @@ from treefocus.adapters import load_model, translate
 from treefocus.commands.invalid import N_REASONS
 from treefocus.commands.monitoring import Monitor
 from treefocus.commands.question import TypedQuestion
-from treefocus.commands.reading import read_rows
+from treefocus.commands.reading import read_training_rows
 from treefocus.commands.showing import console_of, say
 from treefocus.errors import InvalidInput
 from treefocus.explainer import Explainer
@@ -88,7 +88,7 @@ def stream(
 
 def _explainer(data: str, asked: TypedQuestion, forest: Forest, made: dict[str, Any], keep: Sequence[str]) -> Explainer:
     """The explainer, once it is clear that the file has its columns."""
-    known = None if asked.train is None else read_rows(asked.train, asked.left_out, forest, None, asked.text)
+    known = read_training_rows(asked.train, asked.left_out, forest, asked.text)
     if known is None and made["scale"] is not None:
         raise InvalidInput("Answers in a folder need --train, which sets the scale and the domain, or --scale none.")
     wanted = forest.feature_names or (None if known is None else known.names)

@@ -29,6 +29,7 @@ class RowFiles(RowSource):
         self.name, self._sources = name, sources
         self._partitions = [{key: pa.scalar(value, kind) for key, (value, kind) in own.items()} for own in partitions]
         self._order = list(order)
+        self.comes_once = any(source.comes_once for source in sources)
         self.schema = self._common_schema()
         counts = [source.n_rows for source in sources]
         self.n_rows = None if None in counts else sum(count or 0 for count in counts)

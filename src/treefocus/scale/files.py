@@ -106,6 +106,8 @@ def explain_file(
         with held(folder, f"Another run is writing to {folder}."):
             manifest = manifests.opened(folder, new, allow_upgrade=allow_upgrade)
             manifests.tidy(folder, manifest)
+            if manifest.is_complete and manifest.shard == WHOLE:
+                source.check_answered(manifest.place)
             if not manifest.is_complete:
                 task = replace(task, made_at=manifest.run["started"])
                 Work(task, source, folder, manifest, progress, packs).run()

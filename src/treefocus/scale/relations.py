@@ -27,10 +27,10 @@ _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 class RelationSource(RowSource):
     """Batches of Arrow in an order that is the same every time."""
 
-    n_rows = None
+    n_rows, comes_once = None, True
 
     def __init__(self, relation: Any, features: Sequence[str], keep: Sequence[str]) -> None:
-        self.name = f"the {type(relation).__name__}"
+        self.name = _name_of(relation)
         self._columns = list(dict.fromkeys([*keep, *features]))
         self._reader = reader_of(relation, self._columns)
         check_columns(self.name, self._reader.schema.names, self._columns, may_have_others=True)
@@ -96,7 +96,10 @@ def reader_of(relation: Any, columns: Sequence[str]) -> pa.RecordBatchReader:
         _check(relation, relation.collect_schema().names(), columns)
         return _of_lazy_frame(relation.select(list(columns)))
     if hasattr(relation, "scan") and hasattr(relation, "metadata_location"):  # pyiceberg.table.Table
-        return relation.scan(selected_fields=tuple(columns)).to_arrow_batch_reader()
+        relation = relation.scan()
+    if hasattr(relation, "projection") and hasattr(relation, "to_arrow_batch_reader"):  # pyiceberg.table.DataScan
+        _check(relation, [column.name for column in relation.projection().fields], columns)
+        return relation.select(*columns).to_arrow_batch_reader()
     if isinstance(relation, pa.RecordBatchReader):
         return relation
     if hasattr(relation, "__arrow_c_stream__"):  # DuckDB, polars and pandas frames, Arrow tables
@@ -115,6 +118,17 @@ def _of_lazy_frame(frame: Any) -> pa.RecordBatchReader:
     schema = frame.limit(0).collect().to_arrow().schema
     arrow = (batch for piece in batches for batch in piece.to_arrow().cast(schema).to_batches())
     return pa.RecordBatchReader.from_batches(schema, arrow)
+
+
+def _name_of(relation: Any) -> str:
+    """What messages and the manifest call it: of a table that has versions also which of them was read."""
+    kind = f"the {type(relation).__name__}"
+    if hasattr(relation, "table_uri") and hasattr(relation, "version"):  # deltalake.DeltaTable
+        return f"{kind} {relation.table_uri} at version {relation.version()}"
+    if hasattr(relation, "metadata_location") and hasattr(relation, "current_snapshot"):  # pyiceberg.table.Table
+        snapshot = relation.current_snapshot()
+        return f"{kind} {'.'.join(relation.name())}" + (f" at snapshot {snapshot.snapshot_id}" if snapshot else "")
+    return kind
 
 
 def _check(relation: Any, names: Sequence[str], columns: Sequence[str]) -> None:

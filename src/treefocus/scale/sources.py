@@ -55,6 +55,7 @@ class RowSource(ABC):
     name: str  # as messages call it
     schema: pa.Schema  # of its batches
     n_rows: int | None  # where it is known beforehand
+    comes_once = False  # and cannot be looked at beforehand
 
     @abstractmethod
     def read(self, place: Place, size: Size) -> Generator[tuple[Rows, Place], None, None]:
@@ -84,6 +85,23 @@ class RowSource(ABC):
                 f"{self.name} has {total:,} {what}, of which {place.others:,} are no rows, but "
                 f"{place.row - place.first:,} rows were answered up to line {place.line:,}: the file is not the one "
                 "that was begun with."
+            )
+
+    def check_answered(self, place: Place) -> None:
+        """Refuse rows that come once and are not those up to a place, all of which are answered.
+
+        Of others the fingerprint has told it.
+        """
+        if not self.comes_once:
+            return
+        end = place
+        for _, end in self.read(place, lambda _: _BLOCK_ROWS):
+            if end.row > place.row:
+                break
+        if end.row != place.row:
+            raise InvalidInput(
+                f"The rows of {self.name} are not the {place.row:,} of which the folder holds the answers; give "
+                "another folder."
             )
 
 
@@ -161,6 +179,7 @@ class TextSource(RowSource):
         stream: Lines | None = None,
     ) -> None:
         self.file, self.name, self._text, self._stream = file, file.name, text, stream
+        self.comes_once = stream is not None
         self._delimiter = text.delimiter_of(file)
         self._names = tuple(names)
         self._columns = [(names.index(name), True) for name in keep]
