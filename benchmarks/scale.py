@@ -16,6 +16,7 @@ of 100 trees of depth 2. Results go to stdout as one JSON object.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import hashlib
 import json
@@ -197,6 +198,8 @@ def endurance(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         shutil.rmtree(folder)
         gc.collect()
         seen.append(held())
+        if len(seen) % 20 == 0:  # so that a run that is stopped has told something
+            print(json.dumps({"round": len(seen)} | seen[-1]), file=sys.stderr, flush=True)
     third = max(len(seen) // 3, 1)
     sides = {"first": seen[third : 2 * third], "last": seen[-third:]}  # the first third warms up
     return {"rounds": len(seen)} | {
@@ -212,9 +215,25 @@ def held() -> dict[str, float]:
     told = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
     return {
         "mb": int(told["VmRSS"].split()[0]) / 1024,
+        "in_use_mb": in_use() / 1024**2,
         "files": len(os.listdir("/proc/self/fd")),
         "threads": int(told["Threads"]),
     }
+
+
+def in_use() -> int:
+    """Bytes that the C library has given out and not got back; 0 where it does not tell."""
+    fields = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+
+    class Info(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_size_t) for name in fields]
+
+    ask = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if ask is None:
+        return 0
+    ask.restype = Info
+    info = ask()
+    return int(info.uordblks + info.hblkhd)
 
 
 def cores(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:

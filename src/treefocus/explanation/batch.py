@@ -67,7 +67,8 @@ class Explanations(Answers):
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why each row came out as it did, in English."""
-        return tuple(map(str, self.why))
+        said = {id(reason): str(reason) for reason in {id(reason): reason for reason in self.why}.values()}
+        return tuple([said[id(reason)] for reason in self.why])  # most rows share theirs
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[i] for i in range(len(self)))
