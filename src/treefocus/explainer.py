@@ -376,7 +376,7 @@ class Explainer:
     def _question(self, table: Table, target: Any) -> Question:
         """What is asked, under the limits of the table's dtypes and of what the model reads."""
         forests = (self.forest, *self.also)
-        is_readable = np.all([readable(forest, table.values).all(axis=1) for forest in forests], axis=0)
+        is_readable = np.asarray(readable(table.values, *forests).all(axis=1))
         return Question(
             self.forest,
             np.where(is_readable[:, None], table.values, 0.0),

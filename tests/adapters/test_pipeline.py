@@ -73,7 +73,7 @@ def nasty(pipeline: Pipeline, forest: Forest, rng: np.random.Generator, rows: pd
     """Raw rows on the thresholds and one float beside them, every category, unseen ones and missing values."""
     made: dict[str, Any] = {}
     nothing = np.full(forest.n_features, np.nan)
-    takes = readable(forest, nothing[None, :])[0]
+    takes = readable(nothing[None, :], forest)[0]
     for j, name in enumerate(rows.columns):
         own = None if forest.categories is None else forest.categories.labels[j]
         if own is None:
@@ -117,7 +117,7 @@ def check(pipeline: Pipeline, rows: pd.DataFrame, answer: Any, *, seed: int = 1)
     asked = pd.concat([rows, nasty(pipeline, forest, np.random.default_rng(seed), rows)], ignore_index=True)
     asked = asked.astype(dict.fromkeys(NUMBERS, "float64"))
     table = as_table(asked, "X", Coding.of(forest))
-    assert readable(forest, table.values).all()
+    assert readable(table.values, forest).all()
     own = pipeline.predict(asked)
     ours = forest.classes[reference.predict(forest, table.values)]
     assert (ours == own).all(), f"{(ours != own).sum()} rows differ"
@@ -380,7 +380,7 @@ def test_what_a_step_makes_too_large_is_not_read(scaler: Any) -> None:
     for side in np.flatnonzero(np.abs(forest.reads[:, 0]) < LARGEST):
         beyond = inside.copy()
         beyond[0, 0] = [-1.01, 1.01][side] * max(abs(forest.reads[side, 0]), 1.0)
-        assert readable(forest, beyond).tolist() == [[False, True]]
+        assert readable(beyond, forest).tolist() == [[False, True]]
         with pytest.raises(ValueError, match=r"infinity|positive"):
             pipeline.predict(pd.DataFrame(beyond, columns=NUMBERS))
 

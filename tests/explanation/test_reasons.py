@@ -17,6 +17,7 @@ from treefocus.explanation.reasons import (
     Reason,
     Undecided,
     Unreadable,
+    UnreadableElsewhere,
     read_reason,
 )
 from treefocus.render.phrases import catalogue, languages
@@ -26,6 +27,7 @@ ENGLISH: dict[Reason, str] = {
     AlreadyThere(): "the row has the wanted answer already",
     NoAllowedValue(("a", "b {}")): "the constraints and bounds together allow no value of a, b {}",
     Unreadable(("income = inf",)): "the model cannot read income = inf",
+    UnreadableElsewhere(("income = nan",)): "another model that has to agree cannot read income = nan",
     NotConfirmed(): "a change was found, but the model itself does not confirm it",
     NoOtherWay(): "no other change leaves a feature of each way before it as it is, which is proven",
     Foreign("line 3: {0} is not a number"): "line 3: {0} is not a number",

@@ -168,6 +168,20 @@ def test_models_with_columns_in_another_order_and_other_categories_agree() -> No
     assert (second.predict(renamed) == 1).all()
 
 
+@pytest.mark.parametrize("value", [1e39, np.nan])
+def test_a_row_that_one_of_the_models_cannot_read_gets_no_answer(value: float) -> None:
+    wide = HistGradientBoostingClassifier(max_iter=4, max_depth=2, random_state=0).fit(X, Y)
+    rows = np.array([[value, 0.0, 0.0], X[0]])
+    for model, other, whose in ((wide, KINDS["boosted"](0), "another model"), (KINDS["boosted"](0), wide, "the model")):
+        models = [one if one is wide else one.fit(X, Y) for one in (model, other)]
+        found = Explainer(models[0], X, also=models[1]).explain(rows, 1 - models[0].predict(X[:1])[0])
+        assert found.status[0] is Status.INVALID
+        assert str(found.why[0]).startswith(whose)
+        assert "feature 0 = " in str(found.why[0])
+        assert np.isnan(found.points[0]).all()
+        assert found.status[1] is Status.OPTIMAL
+
+
 def test_models_that_have_nothing_in_common_are_refused() -> None:
     model = models_of("forests", 1)[0]
     with pytest.raises(InvalidInput, match=r"also\[0\] predicts a number, the model a class"):

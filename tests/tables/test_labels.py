@@ -173,16 +173,16 @@ def on_housing(**changes: Any) -> Forest:
 
 def test_what_a_model_reads() -> None:
     rows = np.column_stack([CODES, AGES])
-    assert readable(on_housing(), rows).all()
+    assert readable(rows, on_housing()).all()
     categories = on_housing().categories
     assert categories is not None
     strict = Categories(
         categories.labels, categories.set_of_node, categories.set_start, categories.set_member, np.array([True, False])
     )
-    assert readable(on_housing(categories=strict), rows)[:, 0].tolist() == [True, False, True, True]
-    assert readable(on_housing(refuses_missing=[True, False]), rows)[:, 0].tolist() == [True, True, False, True]
+    assert readable(rows, on_housing(categories=strict))[:, 0].tolist() == [True, False, True, True]
+    assert readable(rows, on_housing(refuses_missing=[True, False]))[:, 0].tolist() == [True, True, False, True]
     odd = np.array([[0.5, 1.0], [-1.0, 1.0], [4.0, 1.0], [2.0, np.inf]])
-    assert readable(on_housing(), odd).tolist() == [[False, True]] * 3 + [[True, False]]
+    assert readable(odd, on_housing()).tolist() == [[False, True]] * 3 + [[True, False]]
     again = Forest.from_record({"format": "", **_record(on_housing(categories=strict, refuses_missing=[True, False]))})
     assert again.categories is not None
     assert again.categories.refuses_unseen is not None

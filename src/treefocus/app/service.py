@@ -153,7 +153,7 @@ class Service:
 
     def predict(self, values: Floats) -> Predictions:
         """Class and probabilities of every row, in the order of `classes`; or its number."""
-        is_readable = np.asarray(readable(self.forest, values).all(axis=1))
+        is_readable = np.asarray(readable(values, self.forest).all(axis=1))
         known = np.where(is_readable[:, None], values, 0.0)
         if self.predicts_number:
             numbers = predictions.predictions(self.forest, known).tolist()

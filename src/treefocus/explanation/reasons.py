@@ -107,6 +107,14 @@ class Unreadable(_About):
 
 
 @dataclass(frozen=True)
+class UnreadableElsewhere(_About):
+    """The model reads the row, and another one, that has to agree, does not."""
+
+    cells: tuple[str, ...]
+    code = "unreadable elsewhere"
+
+
+@dataclass(frozen=True)
 class Foreign(Reason):
     """A sentence from a file, of a reason that is not known here."""
 
@@ -122,7 +130,7 @@ def read_reason(text: str) -> Reason:
     """The reason behind an English sentence: files hold these. What it is about comes back as one thing, unparted."""
     if text in _without_details():
         return _without_details()[text]
-    for kind in (NoAllowedValue, Unreadable):
+    for kind in (NoAllowedValue, Unreadable, UnreadableElsewhere):
         start = str(kind(("",)))
         if text.startswith(start):
             return kind((text.removeprefix(start),))

@@ -1,10 +1,17 @@
-"""Rows that need no search: the model cannot read them, they are answers as they are, or nothing is allowed."""
+"""Rows that need no search: a model cannot read them, they are answers as they are, or nothing is allowed."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from treefocus.explanation.reasons import AlreadyThere, NoAllowedValue, NoOtherWay, Reason, Unreadable
+from treefocus.explanation.reasons import (
+    AlreadyThere,
+    NoAllowedValue,
+    NoOtherWay,
+    Reason,
+    Unreadable,
+    UnreadableElsewhere,
+)
 from treefocus.model.forest import Bools
 from treefocus.model.grid import readable
 from treefocus.problem.problem import Problem
@@ -19,7 +26,9 @@ Reasons = dict[int, Reason]  # of rows that have one besides their status
 def settled(table: Table, group: Group, confirm: Confirm) -> tuple[Outcome, Reasons]:
     """What is known of a group's rows without a search, and why; the others are NOT_FOUND."""
     problem, names = group.problem, group.question.schema.names
-    is_read = readable(group.question.forest, table.values[group.rows])
+    model, others = group.question.forest, (other.forest for other in group.question.also)
+    values = table.values[group.rows]
+    is_read = readable(values, model, *others)
     is_readable = np.asarray(is_read.all(axis=1))
     outcome = Outcome.nothing(problem)
     already = _is_there(problem.relaxed or problem, confirm) & is_readable  # what stays need not be like the data
@@ -33,9 +42,10 @@ def settled(table: Table, group: Group, confirm: Confirm) -> tuple[Outcome, Reas
     for i in np.flatnonzero(contradicted).tolist():
         reasons[i] = NoAllowedValue(tuple(names[j] for j in np.flatnonzero(~problem.has_value[i])))
     for i in np.flatnonzero(~is_readable).tolist():
-        row = int(group.rows[i])
-        cells = (f"{names[j]} = {_written(table, row, j)}" for j in np.flatnonzero(~is_read[i]).tolist())
-        reasons[i] = Unreadable(tuple(cells))
+        row, is_own = int(group.rows[i]), readable(values[[i]], model)[0]
+        kind, is_read_there = (Unreadable, is_own) if not is_own.all() else (UnreadableElsewhere, is_read[i])
+        cells = (f"{names[j]} = {_written(table, row, j)}" for j in np.flatnonzero(~is_read_there).tolist())
+        reasons[i] = kind(tuple(cells))
     return outcome, reasons
 
 

@@ -130,11 +130,15 @@ def _sets(forest: Forest, has_sets: Bools, code_split: Ints, n_cells: Ints) -> t
     return of_node, np.ascontiguousarray(unique)
 
 
-def readable(forest: Forest, rows: Floats) -> Bools:
-    """(n_rows, n_features) which values the model reads: finite ones, and missing and unseen ones where it takes them.
+def readable(rows: Floats, *forests: Forest) -> Bools:
+    """(n_rows, n_features) which values the models all read: finite ones, missing and unseen ones where they take them.
 
     A value too large for `input_dtype` is not one of them.
     """
+    return np.asarray(np.all([_read_by(forest, rows) for forest in forests], axis=0))
+
+
+def _read_by(forest: Forest, rows: Floats) -> Bools:
     takes_missing = np.full(forest.n_features, forest.takes_missing)
     if forest.refuses_missing is not None:
         takes_missing &= ~forest.refuses_missing

@@ -77,7 +77,7 @@ class Judge:
 
     def _agrees(self, own: Own | None, labels: Any, problem: Problem, points: Floats) -> Bools:
         """(n_rows,) the same of this model alone; labels: (n_rows,) the wanted classes, where several have to agree."""
-        is_answer = np.asarray(readable(self.forest, points).all(axis=1))
+        is_answer = np.asarray(readable(points, self.forest).all(axis=1))
         read = np.flatnonzero(is_answer)
         if self.predict is None or not read.size:
             return is_answer

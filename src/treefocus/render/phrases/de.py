@@ -88,6 +88,7 @@ CATALOGUE = Catalogue(
         "no other way": "keine andere Änderung lässt ein Merkmal jedes Weges davor, wie es ist; das ist bewiesen",
         "no allowed value": "Bedingungen und Grenzen zusammen lassen keinen Wert zu von {columns}",
         "unreadable": "das Modell kann dies nicht lesen: {cells}",
+        "unreadable elsewhere": "ein anderes Modell, das zustimmen muss, kann dies nicht lesen: {cells}",
         "foreign": "{text}",
     },
     no_way={

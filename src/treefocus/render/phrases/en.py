@@ -82,6 +82,7 @@ CATALOGUE = Catalogue(
         "no other way": "no other change leaves a feature of each way before it as it is, which is proven",
         "no allowed value": "the constraints and bounds together allow no value of {columns}",
         "unreadable": "the model cannot read {cells}",
+        "unreadable elsewhere": "another model that has to agree cannot read {cells}",
         "foreign": "{text}",
     },
     no_way={

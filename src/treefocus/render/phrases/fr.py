@@ -89,6 +89,7 @@ CATALOGUE = Catalogue(
         "c'est prouvé",
         "no allowed value": "les contraintes et les bornes ne permettent ensemble aucune valeur de {columns}",
         "unreadable": "le modèle ne peut pas lire {cells}",
+        "unreadable elsewhere": "un autre modèle, qui doit être d'accord, ne peut pas lire {cells}",
         "foreign": "{text}",
     },
     no_way={
