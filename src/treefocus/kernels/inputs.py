@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from treefocus.kernels.rules import Rules
 from treefocus.model.forest import Floats, Ints
-from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, STEPPED, snapped_down
+from treefocus.schema.schema import FLOAT32, INTEGER, LISTED, STEPPED, snapped_inside
 from treefocus.schema.steps import StepColumns, Steps
 
 Int8s = NDArray[np.int8]
@@ -161,7 +161,7 @@ class Lists:
 
     def inside(self, low: Floats, high: Floats, grain: Int8s) -> tuple[Floats, Floats]:
         """(..., n_features) the ends of boxes, moved inwards to values that each column can hold; of lists, any."""
-        from_, to = -snapped_down(-low, grain), snapped_down(high, grain)
+        from_, to = snapped_inside(low, high, grain)
         columns, steps = self.stepped(grain)
         if steps is not None:
             from_[..., columns], to[..., columns] = steps.inside(low[..., columns], high[..., columns])

@@ -90,10 +90,17 @@ class Problem:
         """(n_rows,) whether each point obeys every constraint."""
         return self.batch.obeys(points)
 
-    def cost_of(self, points: Floats, rows: NDArray[np.intp] | None = None) -> Floats:
-        """(n_points,) what each point costs the row it is offered to, one of `rows` or its own; infinity if invalid."""
+    def cost_of(self, points: Floats, below: Floats, rows: NDArray[np.intp] | None = None) -> Floats:
+        """(n_points,) what each point costs the row it is offered to, one of `rows` or its own.
+
+        Infinity where it is invalid, or no cheaper than `below`: such points need not be judged.
+        """
         part = self if rows is None else self.subset(rows)
-        return np.where(part.is_valid(points), part.distance_to(points), np.inf)
+        cost = part.distance_to(points)
+        is_cheaper = cost < below
+        if is_cheaper.any():
+            is_cheaper &= part.is_valid(points)
+        return np.where(is_cheaper, cost, np.inf)
 
     def distance_to(self, points: Floats) -> Floats:
         """(n_rows,) what each point costs."""

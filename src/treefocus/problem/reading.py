@@ -68,9 +68,7 @@ class Reading:
         table = as_table(rows, parameter, self.coding)
         if table.is_folded:
             return table
-        return _counted(
-            _ordered(table, parameter, self.column_names, self.folding, self.coding), parameter, self.schema
-        )
+        return _counted(_ordered(table, parameter, self.names, self.folding, self.coding), parameter, self.schema)
 
     def complete(self, rows: Any, parameter: str) -> Table:
         """The same, refused if a column is missing."""
@@ -128,7 +126,6 @@ def _ordered(
     table: Table, parameter: str, names: tuple[str, ...] | None, folding: Folding | None, coding: Coding | None
 ) -> Table:
     """The columns in the model's order, their categories by the model's numbers, one-hot groups folded."""
-    table = as_table(table, parameter, coding)
     if table.is_folded:
         return table
     table = table.in_order(names if folding is None else folding.names)

@@ -35,6 +35,11 @@ def snapped_down(values: Floats, grain: int | NDArray[np.int8]) -> Floats:
     return np.where(grain == INTEGER, np.floor(values), held)
 
 
+def snapped_inside(low: Floats, high: Floats, grain: NDArray[np.int8]) -> tuple[Floats, Floats]:
+    """The ends of boxes, moved inwards to values that columns of that grain can hold; of lists and steps, any."""
+    return -snapped_down(-low, grain), snapped_down(high, grain)
+
+
 @dataclass(frozen=True)
 class Schema:
     """The columns, in the model's order, and how to speak of a decision.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from numbers import Integral, Real
@@ -60,6 +60,14 @@ class Interruption:
         """It has come; what a kernel calls."""
         self.has_come = True
 
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Around work that Ctrl-C ends, and that leaves what is done behind."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self()
+
 
 @dataclass(frozen=True)
 class Run:
@@ -78,15 +86,9 @@ class Run:
         """Whether nothing more should be begun."""
         return self.interruption is not None and self.interruption.has_come
 
-    @contextmanager
-    def kept(self) -> Iterator[None]:
+    def kept(self) -> AbstractContextManager[None]:
         """Around work that leaves what is done behind: Ctrl-C ends it, and goes on only where nothing is to be kept."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            if self.interruption is None:
-                raise
-            self.interruption()
+        return nullcontext() if self.interruption is None else self.interruption.heard()
 
     def on(self, n_rows: int) -> Run:
         """The same for work on so many rows, while the clock goes on."""
@@ -250,8 +252,8 @@ class Incumbent:
     def offer(self, points: Floats, chosen: NDArray[np.intp] | None = None) -> None:
         """Keep those points, of the `chosen` rows or of all, that are valid and closer than what was there."""
         rows = np.arange(len(self.points)) if chosen is None else chosen
-        distance = self.problem.cost_of(points, chosen)
-        closer = distance < self.distance[rows]
+        distance = self.problem.cost_of(points, self.distance[rows], chosen)
+        closer = np.isfinite(distance)
         self.points[rows[closer]] = points[closer]
         self.distance[rows[closer]] = distance[closer]
 

@@ -103,8 +103,9 @@ def proven(
             f"{limits.memory_limit / 1e9:.1f} GB.",
             stacklevel=2,
         )
-    has_point = np.flatnonzero(np.isfinite(found.distance))
-    incumbent.offer(found.points[has_point], has_point)
+    closer = np.flatnonzero(found.distance < incumbent.distance)
+    if closer.size:
+        incumbent.offer(found.points[closer], closer)
     return _outcome(problem, incumbent, found, limits)
 
 
