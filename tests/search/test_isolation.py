@@ -71,6 +71,11 @@ def test_the_search_says_what_brute_force_says(distance: str, seed: int) -> None
         check(problem, solved(strategy, problem, Run(n_jobs=1)), is_finished=True, who=strategy)
 
 
+def test_models_of_both_widths_agree_on_what_is_above_zero() -> None:
+    problem = limited_question(2365391, "manhattan + 0.1 l0").problem()
+    check(problem, solved(Exact(), problem, Run(n_jobs=1)), is_finished=True)
+
+
 @some
 @given(seed=SEEDS)
 def test_a_search_that_is_stopped_claims_no_more_than_it_knows(seed: int) -> None:

@@ -232,7 +232,7 @@ def beside(threshold: Floats, is_float32: bool) -> tuple[Floats, Floats]:
     last = np.unique(round_down(threshold) if is_float32 else threshold) + 0.0
     dtype = np.float32 if is_float32 else np.float64
     after = np.nextafter(last.astype(dtype), dtype(np.inf)).astype(np.float64)
-    tiny = float(np.finfo(dtype).tiny)
+    tiny = float(np.finfo(np.float32).tiny)
     after = np.where((after > 0) & (after < tiny), tiny, np.where((after < 0) & (after > -tiny), 0.0, after))
     return _rounded_to(last, after) if is_float32 else (last, after)
 

@@ -177,11 +177,12 @@ def floor_to(values: Floats, input_dtype: str) -> Floats:
 def next_above(values: Floats, input_dtype: str) -> Floats:
     """The next value of `input_dtype` above each threshold.
 
-    Above 0 it is the first that is no denormal, because some libraries take those for 0, unless thresholds are such
-    small numbers themselves: then the data are, and the library reads them.
+    Above 0 it is the first that is no denormal of float32, because some libraries take those for 0, and models of both
+    types can stand in one grid; unless thresholds are such small numbers themselves: then the data are, and the library
+    reads them.
     """
     dtype = np.float32 if input_dtype == "float32" else np.float64
-    tiny = np.finfo(dtype).tiny
+    tiny = np.finfo(np.float32).tiny
     with np.errstate(over="ignore", under="ignore"):
         up = np.nextafter(values.astype(dtype), dtype(np.inf))
     if ((values != 0) & (np.abs(values) < tiny)).any():
