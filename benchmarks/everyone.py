@@ -95,10 +95,10 @@ def read(path: Path) -> tuple[list[str], list[str], list[str], list[list[str]]]:
     return lines[0], lines[1], lines[2], lines[3:]
 
 
-def case_of(name: str, folder: Path | None, n_rows: int) -> Case:
-    """The data set with a random forest, and the first people it turns down."""
+def case_of(name: str, folder: Path | None, n_rows: int, seed: int) -> Case:
+    """The data set with a random forest, and some of the people it turns down, drawn by the seed."""
     if name == "loans":
-        return loan_case(n_rows)
+        return loan_case(n_rows, seed)
     assert folder is not None
     names, kinds, rules, cells = read(folder / f"{TABLES[name]}.csv.gz")
     columns = list(zip(*cells, strict=True))
@@ -123,13 +123,17 @@ def case_of(name: str, folder: Path | None, n_rows: int) -> Case:
     limits = [Fixed(*(n for n, f in zip(names, is_fixed, strict=True) if f))] if is_fixed.any() else []
     limits += [Increasing(*(n for n, f in zip(names, only_up, strict=True) if f))] if only_up.any() else []
     explainer = Explainer(model, X[:half], constraints=limits, schema=schema)
-    people = X[half:][model.predict(X[half:]) != wanted][:n_rows]
+    people = drawn(X[half:][model.predict(X[half:]) != wanted], n_rows, seed)
     whole = np.array([kind != "N" for kind in kinds])
     none = np.zeros(len(names), bool)
     return Case(name, explainer, model, people, X[:half], wanted, is_fixed, only_up, none, whole, none)
 
 
-def loan_case(n_rows: int) -> Case:
+def drawn(rows: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
+    return rows[np.sort(np.random.default_rng(seed).permutation(len(rows))[:n_rows])]
+
+
+def loan_case(n_rows: int, seed: int) -> Case:
     model, X_train, X_test, _, _ = loans.train()
     explainer = Explainer(model, X_train, constraints=loans.CONSTRAINTS, schema=loans.SCHEMA)
     names = list(loans.SCHEMA.names)
@@ -137,7 +141,7 @@ def loan_case(n_rows: int) -> Case:
     for constraint in loans.CONSTRAINTS:
         for column in constraint.columns:
             rule[type(constraint).__name__][names.index(column)] = True
-    people = X_test[model.predict(X_test) == "declined"][:n_rows]
+    people = drawn(X_test[model.predict(X_test) == "declined"], n_rows, seed)
     none = np.zeros(len(names), bool)
     whole = np.array([feature.kind == "integer" for feature in loans.SCHEMA.features])
     return Case(
@@ -267,7 +271,7 @@ def cet(case: Case, size: int, n_actions: int = 300, seed: int = 0, lost: float 
 # --- the three commands
 
 
-def actions(folder: Path | None, n_rows: int, names: list[str]) -> None:
+def actions(folder: Path | None, n_rows: int, names: list[str], sizes: list[int], seed: int) -> None:
     print(
         f"{'data':8} {'k':>1} {'method':8} {'coverage':>8} {'mean cost':>9}   ours at that cost: coverage, cost, bound"
     )
@@ -276,13 +280,13 @@ def actions(folder: Path | None, n_rows: int, names: list[str]) -> None:
         if name != "loans" and folder is None:
             print(f"{name:8} skipped: no folder")
             continue
-        case = case_of(name, folder, n_rows)
+        case = case_of(name, folder, n_rows, seed)
         began = time.perf_counter()
         found = case.explainer.explain(case.people, target=case.wanted, time_limit=0.5)
         explained = time.perf_counter() - began
         pools = {"GLOBE-CE": globe_ce(case), "AReS": ares(case)}
         print(f"{name:8} {len(case.people)} people, {explained:.1f} s to explain: {found!r}")
-        for size in SIZES:
+        for size in sizes:
             began = time.perf_counter()
             plans, gradual = Ours(case, found, size, False), Ours(case, found, size, True)
             whole = plans.plan(None)
@@ -370,11 +374,15 @@ def main() -> None:
     parser.add_argument("command", choices=("actions", "audit", "fairness"))
     parser.add_argument("folder", nargs="?", default=os.environ.get("TREEFOCUS_BENCH"))
     parser.add_argument("--rows", type=int)
-    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--seeds", type=int, default=100, help="of fairness, one an audit")
+    parser.add_argument("--seed", type=int, default=0, help="by which the people of actions are drawn")
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="how many actions there may be")
     parser.add_argument("--data", nargs="*", default=[*TABLES, "loans"])
     given = parser.parse_args()
     if given.command == "actions":
-        actions(None if given.folder is None else Path(given.folder), given.rows or 200, given.data)
+        actions(
+            None if given.folder is None else Path(given.folder), given.rows or 200, given.data, given.sizes, given.seed
+        )
     elif given.command == "audit":
         audit(given.rows or 10_000)
     else:

@@ -37,17 +37,18 @@ def trained(seed: int, n: int = 60) -> tuple[Any, pd.DataFrame]:
     return RandomForestClassifier(5, max_depth=3, random_state=seed % 97).fit(data, wanted), data
 
 
-def applied(plan: Plan, number: int, data: pd.DataFrame) -> pd.DataFrame:
-    """An action by hand."""
+def applied(plan: Plan, number: int, data: pd.DataFrame, part: float = 1.0) -> pd.DataFrame:
+    """An action, or a part of its way, by hand."""
     after = data.copy()
     for step in plan.actions[number].action.steps:
         own = after[step.feature]
-        after[step.feature] = {
+        whole = {
             SET: lambda own=own, step=step: own * 0 + step.value,
             AT_LEAST: lambda own=own, step=step: own.clip(lower=step.value),
             AT_MOST: lambda own=own, step=step: own.clip(upper=step.value),
-            BY: lambda own=own, step=step: (own + step.value).clip(0, 8),
-        }[step.kind]().astype(int)
+            BY: lambda own=own, step=step: (own + part * step.value).clip(0, 8),
+        }[step.kind]()
+        after[step.feature] = np.rint(whole if step.kind == BY else own + part * (whole - own)).astype(int)
     return after
 
 
@@ -63,14 +64,22 @@ def test_every_pair_is_what_the_model_says(seed: int, at_most: int, most_cost: f
     rows, scale = data.iloc[asked], explainer.space.scale
     for number, one in enumerate(plan.actions):
         after = applied(plan, number, rows)
-        cost = (np.abs(after - rows) / scale).sum(axis=1).to_numpy()
+        cost = np.array((np.abs(after - rows) / scale).sum(axis=1))
         allowed = (after["c"] == rows["c"]) & (after["a"] >= rows["a"])
         allowed &= ((after >= data.min()) & (after <= data.max())).all(axis=1)
         helps = allowed.to_numpy() & model.predict(after)
-        for part in range(1, 50) if gradual else ():  # only as far as it takes
-            nearer = np.rint(rows + part / 50 * (after - rows)).astype(int)
-            nearer_cost = (np.abs(nearer - rows) / scale).sum(axis=1).to_numpy()
-            cost = np.where(helps & model.predict(nearer), np.minimum(cost, nearer_cost), cost)
+        nearest = after.copy()
+
+        def tried(nearer: pd.DataFrame, helps=helps, nearest=nearest, cost=cost) -> None:
+            own = (np.abs(nearer - rows) / scale).sum(axis=1).to_numpy()
+            is_better = helps & model.predict(nearer) & (own < cost)
+            cost[is_better] = own[is_better]
+            nearest[is_better] = nearer[is_better]
+
+        for part in range(1, 50) if gradual else ():  # only as far as it takes,
+            tried(applied(plan, number, rows, part / 50))
+        for step in one.action.steps if gradual else ():  # and only what it takes
+            tried(nearest.assign(**{step.feature: rows[step.feature]}))
         if most_cost is not None:
             helps &= cost <= most_cost
         np.testing.assert_array_equal(np.isfinite(one.cost), helps)

@@ -7,6 +7,8 @@ action at a time; of single actions all are tried, and what all actions together
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+
 import numpy as np
 
 from treefocus.explanation.actions.choice import Choice, most_covered
@@ -43,6 +45,26 @@ def most_affordable(cost: Floats, at_most: int, mean_cost: float) -> Choice:
         return Choice((), 0, 0)
     bound = covered if at_most == 1 else int(_n_affordable(cost.min(axis=0)[None], mean_cost)[0])
     return Choice(tuple(best), covered, bound)
+
+
+def nearly_as_good(
+    cost: Floats, chosen: Sequence[int], mean_cost: float, kinds: Sequence[Hashable], n: int
+) -> list[int]:
+    """Actions that would do nearly as well in the place of one of those chosen, the best first, one of each kind.
+
+    kinds: what each action is of; those of a kind that was chosen are left out.
+    """
+    found: list[tuple[float, float, int]] = []
+    for place in range(len(chosen)):
+        rest = cost[[k for other, k in enumerate(chosen) if other != place]].min(axis=0, initial=np.inf)
+        worth = _worth(np.minimum(cost, rest), mean_cost)
+        found += [(float(helped), float(paid), k) for k, (helped, paid) in enumerate(worth)]
+    best: dict[Hashable, int] = {}
+    known = {kinds[k] for k in chosen}
+    for _, _, k in sorted(found, reverse=True):
+        if kinds[k] not in known:
+            best.setdefault(kinds[k], k)
+    return list(best.values())[:n]
 
 
 def _start(cost: Floats, at_most: int, limit: float) -> list[int]:
@@ -84,4 +106,5 @@ def _worth(least: Floats, mean_cost: float) -> Floats:
 def _n_affordable(least: Floats, mean_cost: float) -> np.ndarray:
     """(n,) how many of the cheapest rows keep within the mean: the means of more and more of them only grow."""
     totals = np.cumsum(np.sort(least, axis=1), axis=1)
-    return np.asarray((totals <= mean_cost * np.arange(1, least.shape[1] + 1) * (1 + _NOISE)).sum(axis=1), np.intp)
+    is_within = totals <= mean_cost * np.arange(1, least.shape[1] + 1) * (1 + _NOISE)
+    return np.asarray((is_within & np.isfinite(totals)).sum(axis=1), np.intp)

@@ -191,6 +191,9 @@ def neighbours(action: Action, levers: Levers) -> list[Action]:
         found += [_longer(action, times) for times in (0.8, 1.25)]
     for step in action.steps:
         found += [action.having(other) for other in _other_values(step, levers)]
+        if step.kind == BY and len(action.steps) > 1:
+            alone = Action((step,))
+            found += [action.having(*_longer(alone, times).steps) for times in (0.8, 1.25)]
     return list(dict.fromkeys(found))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,7 @@ from treefocus.problem.problem import Problem
 from treefocus.search.confirmed import Confirm, sure
 
 Rows = NDArray[np.intp]
-# Parts of the way, where people go only as far as it takes: while actions are looked for, and when they are measured.
-TENTHS = tuple(k / 10 for k in range(1, 10))
-FIFTIETHS = tuple(k / 50 for k in range(1, 50))
+FIFTIETHS = tuple(k / 50 for k in range(1, 50))  # parts of the way, where people go only as far as it takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +64,11 @@ class Applicants:
         cost, allowed = np.full(len(self), np.inf), np.zeros(len(self), bool)
         for places, problem, confirm in self._parts:
             asked: Confirm = confirm if is_confirmed else sure
-            allowed[places], own = _at(problem, action, 1.0, asked)
-            helped = np.flatnonzero(np.isfinite(own))
-            parts = FIFTIETHS if is_confirmed else TENTHS
-            for fraction in parts if self.is_gradual else ():
-                _, nearer = _at(problem.subset(helped), action, fraction, asked)
-                own[helped] = np.minimum(own[helped], nearer)
-            cost[places] = own
+            points = action.applied(problem.batch)
+            allowed[places], cost[places] = problem.obeys(points), _costs(problem, points, asked)
+            if self.is_gradual:
+                helped = np.flatnonzero(np.isfinite(cost[places]))
+                cost[places[helped]] = _least(problem.subset(helped), action, cost[places[helped]], asked)
         return Effect(cost, allowed)
 
     def costs(self, actions: Sequence[Action]) -> Floats:
@@ -82,12 +79,34 @@ class Applicants:
         return found
 
 
-def _at(problem: Problem, action: Action, fraction: float, confirm: Confirm) -> tuple[Bools, Floats]:
-    """Whether this part of an action's way is allowed for each row, and what it costs; infinity for no help."""
-    points = action.applied(problem.batch, fraction)
-    obeys, cost = problem.obeys(points), np.full(len(points), np.inf)
-    helped = np.flatnonzero(obeys)
+def _costs(problem: Problem, points: Floats, confirm: Confirm) -> Floats:
+    """(n_rows,) what each point costs; infinity where it is forbidden, or not enough."""
+    cost = np.full(len(points), np.inf)
+    helped = np.flatnonzero(problem.obeys(points))
     if helped.size:
         helped = helped[confirm(problem.subset(helped), points[helped])]
         cost[helped] = problem.subset(helped).distance_to(points[helped])
-    return obeys, cost
+    return cost
+
+
+def _least(problem: Problem, action: Action, whole: Floats, confirm: Confirm) -> Floats:
+    """(n_rows,) the least that is enough: a part of the action's way, without the steps that are not needed then.
+
+    whole: what the whole way costs each row.
+    """
+    batch, cost, nearest = problem.batch, whole.copy(), action.applied(problem.batch)
+    trials: list[Callable[[], Floats]] = [partial(action.applied, batch, fraction) for fraction in FIFTIETHS]
+    trials += [partial(_without, nearest, batch.rows, step.column) for step in action.steps]
+    for trial in trials if len(cost) else ():
+        points = trial()
+        own = _costs(problem, points, confirm)
+        is_nearer = own < cost
+        cost[is_nearer], nearest[is_nearer] = own[is_nearer], points[is_nearer]
+    return cost
+
+
+def _without(points: Floats, rows: Floats, column: int) -> Floats:
+    """The points with one column as it is in the rows."""
+    points = points.copy()
+    points[:, column] = rows[:, column]
+    return points

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
-from treefocus.explanation.actions.affordable import is_affordable, most_affordable
+from treefocus.explanation.actions.affordable import is_affordable, most_affordable, nearly_as_good
 from treefocus.explanation.actions.candidates import Levers, candidates, neighbours
 from treefocus.explanation.actions.choice import Choice, fewest, most_covered
 from treefocus.explanation.actions.pairs import Applicants, Rows
@@ -30,7 +30,9 @@ from treefocus.search.confirmed import Confirm
 from treefocus.tables.frames import frame_of
 
 MOST_ROWS = 1_000  # by which actions are chosen; they are measured on all
-_ROUNDS = 10  # of looking around the chosen actions
+_PATIENCE = 4  # rounds of looking around actions, of which none has led to a better choice
+_NEARLY = 8  # actions of other features, besides those chosen, around which is looked as well
+_MOST_LOOKED = 6_000  # actions, after which no further ones are looked at
 _RECHECKS = 5  # choices that the model itself may overrule
 
 
@@ -266,19 +268,20 @@ class _Search:
 
     def run(self) -> Choice:
         """The best choice, after looking around the chosen actions, and confirmed by the model."""
-        choice, seen = self._choose(), set(self.actions)
-        for _ in range(_ROUNDS):
-            near = [other for k in choice.chosen for other in neighbours(self.actions[k], self.levers)]
+        choice, seen, stale = self._choose(), set(self.actions), 0
+        while stale < _PATIENCE:
+            kinds = [action.moved for action in self.actions]
+            nearly = nearly_as_good(self.cost, choice.chosen, self.mean, kinds, _NEARLY)
+            around = [self.actions[k] for k in (*choice.chosen, *nearly)]
+            near = [other for action in around for other in neighbours(action, self.levers)]
             new = [action for action in dict.fromkeys(near) if action not in seen]
-            if not new:
+            if not new or len(seen) > _MOST_LOOKED:
                 break
             seen.update(new)
             self._add(new)
             better = self._choose()
-            is_better = self._worth(better) > self._worth(choice)
-            choice = better
-            if not is_better:
-                break
+            stale = 0 if self._worth(better) > self._worth(choice) else stale + 1
+            choice = max(better, choice, key=self._worth)
         for _ in range(_RECHECKS):
             if self._confirmed(choice):
                 return choice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,19 +63,26 @@ class Action:
         """In the order of the features, so that the same steps are the same action."""
         return cls(tuple(sorted(steps)))
 
+    @property
+    def moved(self) -> tuple[tuple[int, str, bool], ...]:
+        """Which features it moves, in which way, not how far."""
+        return tuple((step.column, step.kind, step.kind == BY and step.value > 0) for step in self.steps)
+
     def applied(self, batch: Batch, fraction: float = 1.0) -> Floats:
         """(n_rows, n_features) the rows after the action, or after this part of the way; categories change at once.
 
-        A step by so much ends where the row may go no further.
+        A step by so much ends where the row may go no further; up to there all rows go at the same pace.
         """
         points = batch.rows.copy()
         for step in self.steps:
-            points[:, step.column] = step.applied(points[:, step.column])
+            own = replace(step, value=fraction * step.value) if step.kind == BY else step
+            points[:, step.column] = own.applied(points[:, step.column])
         by = [step.column for step in self.steps if step.kind == BY]
         points[:, by] = batch.snapped(points)[:, by]  # which is also on the grain of its column: 0.3, not 0.1 + 0.2
         if fraction == 1:
             return points
         goes = ~batch.is_category & np.isfinite(batch.rows) & np.isfinite(points) & (points != batch.rows)
+        goes[:, by] = False
         return batch.snapped(np.where(goes, batch.rows + fraction * (points - batch.rows), points))
 
     def without(self, step: ActionStep) -> Action:
