@@ -90,7 +90,7 @@ class Problem:
         """(n_rows,) whether each point obeys every constraint."""
         return self.batch.obeys(points)
 
-    def cost_of(self, points: Floats, below: Floats, rows: NDArray[np.intp] | None = None) -> Floats:
+    def cost_of(self, points: Floats, below: Floats | float = np.inf, rows: NDArray[np.intp] | None = None) -> Floats:
         """(n_points,) what each point costs the row it is offered to, one of `rows` or its own.
 
         Infinity where it is invalid, or no cheaper than `below`: such points need not be judged.
