@@ -1,7 +1,7 @@
 """Take every view of the page in Chromium: three widths, two themes, and the demo's pictures for docs/service.md.
 
     python docs/images/page.py                # the pictures that the documents show, here
-    python docs/images/page.py --all FOLDER   # every view, to look at
+    python docs/images/page.py --all FOLDER   # every view, to look at; --only names some
 
 Run it from anywhere.
 """
@@ -32,10 +32,18 @@ SETTLED = "() => document.getAnimations().every((one) => one.effect.getComputedT
 
 
 def unfold(page: Any, name: str) -> None:
-    """Open a fold."""
+    """Open a fold; that of the jobs is open already where one runs."""
     fold = page.get_by_role("button", name=name)
-    fold.click()
+    fold.wait_for()
+    if fold.get_attribute("aria-expanded") != "true":
+        fold.click()
     fold.and_(page.locator("[aria-expanded=true]")).wait_for()
+
+
+def choose(page: Any, field: str, option: str) -> None:
+    """Choose from a list."""
+    page.get_by_role("combobox", name=field).click()
+    page.get_by_role("option", name=option).click()
 
 
 def answer(page: Any) -> None:
@@ -82,6 +90,17 @@ def letter(page: Any) -> None:
     page.locator(".tf-letter").wait_for()
 
 
+def audit(page: Any) -> None:
+    """Everyone, by groups."""
+    unfold(page, "Audit by groups")
+    choose(page, "Groups by", "dependants")
+    page.get_by_label("People at most").fill("60")
+    page.get_by_role("button", name="Audit everyone").click()
+    page.get_by_text("Audited 60 people.").wait_for()
+    page.get_by_role("button", name="People behind savings").click()
+    page.get_by_role("button", name="Ask about row").first.wait_for()
+
+
 def german(page: Any) -> None:
     """In another language."""
     page.get_by_role("button", name="Deutsch", exact=True).click()
@@ -89,7 +108,25 @@ def german(page: Any) -> None:
     page.locator(".tf-sentence").first.wait_for()
 
 
-VIEWS: tuple[Callable[[Any], None], ...] = (answer, safer, rules, sliders, compared, many, letter, german)
+def french(page: Any) -> None:
+    """And in a third."""
+    page.get_by_role("button", name="Français", exact=True).click()
+    page.get_by_role("heading", name="La réponse").wait_for()
+    page.locator(".tf-sentence").first.wait_for()
+
+
+VIEWS: tuple[Callable[[Any], None], ...] = (
+    answer,
+    safer,
+    rules,
+    sliders,
+    compared,
+    many,
+    audit,
+    letter,
+    german,
+    french,
+)
 
 
 @contextmanager
@@ -128,6 +165,7 @@ def main() -> None:
     """Serve, ask, take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", type=Path, metavar="FOLDER")
+    parser.add_argument("--only", nargs="+", metavar="VIEW", choices=[view.__name__ for view in VIEWS])
     asked = parser.parse_args()
     with served() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -136,7 +174,7 @@ def main() -> None:
                 take(browser, address, width, theme, answer, Path(__file__).with_name(f"{name}.png"), full=False)
         else:
             asked.all.mkdir(parents=True, exist_ok=True)
-            for view in VIEWS:
+            for view in [one for one in VIEWS if asked.only is None or one.__name__ in asked.only]:
                 for width in WIDTHS:
                     for theme in THEMES:
                         path = asked.all / f"{view.__name__}-{width}-{theme}.png"

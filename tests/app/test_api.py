@@ -371,8 +371,8 @@ def test_the_document_knows_the_model(client: httpx.Client) -> None:
     row = document["components"]["schemas"]["Row"]["anyOf"][0]
     assert row["required"] == list(loans.SCHEMA.names)
     assert set(document["paths"]) == {
-        "/v1/health", "/v1/model", "/v1/predict", "/v1/explain", "/v1/letters", "/v1/jobs", "/v1/jobs/{id}",
-        "/v1/jobs/{id}/result", "/v1/jobs/{id}/cancel",
+        "/v1/health", "/v1/model", "/v1/predict", "/v1/explain", "/v1/letters", "/v1/audits", "/v1/jobs",
+        "/v1/jobs/{id}", "/v1/jobs/{id}/result", "/v1/jobs/{id}/cancel",
     }  # fmt: skip
     for name, path in (("ExplainBody", "/v1/explain"), ("RowsBody", "/v1/predict"), ("ExplainBody", "/v1/jobs")):
         (example,) = document["components"]["schemas"][name]["examples"]
@@ -408,3 +408,46 @@ def test_letters_that_cannot_be_written(
     answer = client.post("/v1/letters", json={"question": {"rows": [named(declined[0])], "target": "approved"}} | more)
     assert answer.status_code in (400, 422)
     assert why in answer.text
+
+
+# --- audits
+
+
+def test_an_audit_is_that_of_python(client: httpx.Client, service: Service, declined: list[list[float]]) -> None:
+    question = {"rows": [named(row) for row in declined[:12]], "target": "approved", "time_limit": 5.0}
+    groups = {"office": ["north", "south", None] * 4}
+    answer = client.post("/v1/audits", json={"question": question, "groups": groups, "min_group": 2, "why": 3})
+    assert answer.status_code == 200, answer.text
+    found = service.explain(service.table_of(declined[:12]), replace(service.asked, target="approved", time_limit=5.0))
+    assert answer.json() == found.audit(groups, min_group=2, why=3, n_jobs=1).to_dict()
+    schema = json.loads((Path(__file__).parents[2] / "docs/schema/audit-1.json").read_text(encoding="utf-8"))
+    jsonschema.validate(answer.json(), schema)
+
+
+def test_the_answers_of_a_job_are_audited(client: httpx.Client, service: Service, declined: list[list[float]]) -> None:
+    rows = declined[:25]  # more than a call may have
+    job = client.post("/v1/jobs", json={"rows": rows, "target": "approved"}).json()["id"]
+    early = client.post("/v1/audits", json={"job": job})
+    assert early.status_code in (200, 409)
+    wait_until(lambda: client.get(f"/v1/jobs/{job}").json()["status"] == "done")
+    answer = client.post("/v1/audits", json={"job": job, "groups": ["dependants"], "reference": {"dependants": 0}})
+    assert answer.status_code == 200, answer.text
+    told = Explanations.from_json(client.get(f"/v1/jobs/{job}/result").text)
+    assert answer.json() == told.audit(["dependants"], reference={"dependants": 0}, why=20).to_dict()
+    assert answer.json()["whole"]["rows"] == 25
+    assert client.delete(f"/v1/jobs/{job}").status_code == 204
+    assert client.post("/v1/audits", json={"job": job}).status_code == 404
+
+
+@pytest.mark.parametrize(("more", "why"), [
+    ({"job": "0" * 32}, "Either question or job must be given."), ({"why": 21}, "why must be at most 20, got 21."),
+    ({"groups": ["office"]}, "office"), ({"groups": {"office": ["a"]}}, "a label for each of the 2 rows"),
+    ({"min_group": -1}, "min_group"), ({"level": 2.0}, "level must be a number from 0.5 to below 1, got 2.0."),
+    ({"reference": {"age": 1}}, "reference"),
+])  # fmt: skip
+def test_audits_that_cannot_be_made(
+    client: httpx.Client, declined: list[list[float]], more: dict[str, Any], why: str
+) -> None:
+    answer = client.post("/v1/audits", json={"question": {"rows": declined[:2], "target": "approved"}} | more)
+    assert answer.status_code == 422
+    assert why in answer.json()["detail"]

@@ -79,7 +79,7 @@ class TestInTheBrowser:
                 yield opened()
 
     def test_from_the_audit_to_a_person(self, page: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-        unfold(page, "Everyone")
+        unfold(page, "Audit by groups")
         page.get_by_label("People at most").fill("12")
         page.get_by_role("button", name="Audit everyone").click()
         page.get_by_text("Audited 12 people.").wait_for()

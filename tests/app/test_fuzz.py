@@ -43,7 +43,7 @@ NAMED = (
     ("GET", "/v1/jobs/{id}"), ("GET", "/v1/jobs/{id}/result"), ("POST", "/v1/jobs/{id}/cancel"),
     ("DELETE", "/v1/jobs/{id}"),
 )  # fmt: skip
-ASKED = (("POST", "/v1/predict"), ("POST", "/v1/explain"), ("POST", "/v1/jobs"))
+ASKED = (("POST", "/v1/predict"), ("POST", "/v1/explain"), ("POST", "/v1/audits"), ("POST", "/v1/jobs"))
 # Any text names a job, so only bodies can be wrong.
 CALLS = [("class", *call, GenerationMode.POSITIVE) for call in FACTS + NAMED + ASKED]
 CALLS += [("class", *call, GenerationMode.NEGATIVE) for call in ASKED]

@@ -208,7 +208,7 @@ def test_rules_hold_and_several_ways_differ(visit: Any) -> None:
     choose(page, "savings", "stays as it is")
     page.get_by_text("Pick a row, then press Explain").wait_for()  # the old answer is to another question
     page.get_by_label("loan_amount from").fill("9000")
-    page.get_by_text("3 stays as it is, 3 only more, 4 only less, 1 with a range").wait_for()
+    page.get_by_text("3 unchanged, 3 only more, 4 only less, 1 with a range").wait_for()
     after = asked(page)
     page.locator(".tf-answer").nth(1).wait_for()
     ways = [set(way.locator("tbody th").all_inner_texts()) for way in page.locator(".tf-answer").all()]

@@ -163,6 +163,23 @@ class LettersAnswer(BaseModel):
     letters: list[Letter]
 
 
+class AuditAnswer(BaseModel):
+    """What `Audit.to_json` writes; docs/schema/audit-1.json has every detail."""
+
+    format: Literal["treefocus-audit-1"]
+    distance: str
+    level: float
+    min_group: int
+    columns: list[str] = Field(description="That make the groups.")
+    whole: dict[str, Any] = Field(description="All rows.")
+    features: list[dict[str, Any]] = Field(description="What each column is asked for.")
+    groups: list[dict[str, Any]]
+    group_features: list[dict[str, Any]]
+    disparities: list[dict[str, Any]] = Field(description="Every group beside the reference.")
+    preclusion: dict[str, Any] = Field(description="What stands in the way of those without a way out.")
+    warnings: list[str] = Field(description="What keeps conclusions from being drawn.")
+
+
 class Job(BaseModel):
     """A job and how far it is."""
 

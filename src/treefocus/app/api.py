@@ -14,7 +14,7 @@ from treefocus.app import answers
 from treefocus.app.card import card
 from treefocus.app.front import Front
 from treefocus.app.jobs import NoSuchJob, NotYet
-from treefocus.app.messages import ExplainBody, LettersBody, RowsBody
+from treefocus.app.messages import AuditBody, ExplainBody, LettersBody, RowsBody
 from treefocus.app.metrics import MEDIA_TYPE as METRICS_TYPE
 from treefocus.app.problems import MEDIA_TYPE, problem
 from treefocus.app.workers import CalledOff, Errand
@@ -49,6 +49,7 @@ def router(front: Front) -> APIRouter:
     own = APIRouter(prefix=PREFIX, responses=_problems(400, 401, 403))
     _add_facts(own, front)
     _add_questions(own, front)
+    _add_audits(own, front)
     _add_jobs(own, front)
     return own
 
@@ -104,10 +105,7 @@ def _add_questions(own: APIRouter, front: Front) -> None:
         budget.take(len(body.rows) * max(1, question.n))
         errand = Errand(service.limits.patience(len(body.rows), question.n_searches))
         work = workers.run(lambda own: service.explain(rows, question, own, labels=names).to_json(), errand)
-        try:
-            return Response(await _while_heard(request, errand, work), media_type="application/json")
-        except CalledOff:
-            return problem(408, "The caller left before the answer was there.")
+        return await _answered(request, errand, work)
 
     @own.post(
         "/letters", summary="The answers as letters", response_model=answers.LettersAnswer, tags=["questions"],
@@ -129,12 +127,31 @@ def _add_questions(own: APIRouter, front: Front) -> None:
             ]
             return json.dumps({"letters": told})
 
-        try:
-            return Response(
-                await _while_heard(request, errand, workers.run(write, errand)), media_type="application/json"
-            )
-        except CalledOff:
-            return problem(408, "The caller left before the answer was there.")
+        return await _answered(request, errand, workers.run(write, errand))
+
+
+def _add_audits(own: APIRouter, front: Front) -> None:
+    service, workers, budget, jobs = front.service, front.workers, front.budget, front.jobs
+
+    @own.post(
+        "/audits", summary="What is demanded of whom?", response_model=answers.AuditAnswer, tags=["questions"],
+        responses=_problems(400, 404, 408, 409, 413, 422, 429),
+    )  # fmt: skip
+    async def audits(request: Request, body: AuditBody) -> Response:
+        """Who has no way out, what is asked of the others, and of which group more than can be chance."""
+        body.check(service.limits)
+        asked = body.asked
+        if isinstance(asked, str):
+            jobs.result(asked)
+            errand = Errand()
+            work = workers.run(lambda _: body.audit(jobs.answers(asked)).to_json(), errand)
+            return await _answered(request, errand, work)
+        service.limits.check_call(len(asked.rows))
+        rows, question, names = service.table_of(asked.rows), asked.question(service.asked), asked.names
+        budget.take(len(asked.rows) * max(1, question.n) + min(body.why, len(asked.rows)))
+        errand = Errand(service.limits.patience(len(asked.rows), question.n_searches))
+        work = workers.run(lambda own: body.audit(service.explain(rows, question, own, labels=names)).to_json(), errand)
+        return await _answered(request, errand, work)
 
 
 def _add_jobs(own: APIRouter, front: Front) -> None:
@@ -190,6 +207,14 @@ async def not_yet(request: Request, error: Exception) -> Response:
     """409 for results that are not there."""
     assert isinstance(error, NotYet)
     return problem(409, str(error))
+
+
+async def _answered(request: Request, errand: Errand, work: Awaitable[str]) -> Response:
+    """The work's JSON, or that nobody heard it."""
+    try:
+        return Response(await _while_heard(request, errand, work), media_type="application/json")
+    except CalledOff:
+        return problem(408, "The caller left before the answer was there.")
 
 
 async def _while_heard(request: Request, errand: Errand, work: Awaitable[T]) -> T:

@@ -19,6 +19,7 @@ from treefocus.app.problems import told
 from treefocus.app.service import Service
 from treefocus.app.workers import CalledOff, Errand
 from treefocus.errors import InvalidInput, TreefocusError
+from treefocus.explanation.batch import Explanations
 
 PART = 50  # rows between two looks at the disk
 _ENDED = ("done", "failed", "cancelled")
@@ -144,6 +145,14 @@ class Jobs:
             reason = f": {job.detail}" if job.detail else ""
             raise NotYet(f"The job has no result; it is {job.status}{reason}")
         return self._folder.result_path(identifier)
+
+    def answers(self, identifier: str) -> Explanations:
+        """The answers, read again."""
+        path = self.result(identifier)
+        try:
+            return Explanations.from_json(path)
+        except OSError:  # forgotten while it was read
+            raise NoSuchJob(f"There is no job {identifier[:40]!r}.") from None
 
     def cancel(self, identifier: str) -> Job:
         """Call a job off; one that has ended stays as it is."""

@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 from pydantic import Field, FiniteFloat, StrictInt, StrictStr, create_model
 
+from treefocus.app.limits import Limits, OverLimit
 from treefocus.app.options import (
     Body,
     ConstraintBody,
+    Label,
     MeasureBody,
     TargetBody,
     constraint_body,
@@ -23,8 +25,9 @@ from treefocus.app.options import (
 )
 from treefocus.app.question import ExplainOptions
 from treefocus.constraints.text import as_constraints
-from treefocus.errors import reject
-from treefocus.explanation.batch import Explanation
+from treefocus.errors import InvalidInput, reject
+from treefocus.explanation.audit.audit import Audit
+from treefocus.explanation.batch import Explanation, Explanations
 from treefocus.options import OPTIONS, REST, names_at
 from treefocus.render.phrases import DEFAULT, languages
 
@@ -170,3 +173,43 @@ class LettersBody(Body):
             self.language, template=self.template, recipient=recipient, sender=self.sender, fields=self.fields,
             digits=self.digits,
         )  # fmt: skip
+
+
+class AuditBody(Body):
+    """Whose answers are audited, and by which groups: the options of `Explanations.audit`."""
+
+    question: ExplainBody | None = Field(None, description="As for /explain; its rows are answered, then audited.")
+    job: str | None = Field(None, description="Instead of a question, a job that is done: its answers are audited.")
+    groups: list[str] | dict[str, list[Label | None]] | None = Field(
+        None, description="To whom the rows belong: columns of the rows by name, or by any name a label a row."
+    )
+    reference: dict[str, Label] | None = Field(
+        None, description="By column, the group that its others are compared with; the largest if not given."
+    )
+    min_group: int = Field(0, description="Groups of fewer rows are not shown.", ge=0)
+    level: FiniteFloat = Field(
+        0.95, description="Of the intervals and of the conclusions.", json_schema_extra={"minimum": 0.5, "maximum": 1}
+    )
+    why: int = Field(
+        20, description="How many rows without a way out are asked what stands in it; none of a job's.", ge=0
+    )
+
+    @property
+    def asked(self) -> ExplainBody | str:
+        """The question, or the job that was one."""
+        if self.question is not None and self.job is None:
+            return self.question
+        if self.job is not None and self.question is None:
+            return self.job
+        raise InvalidInput("Either question or job must be given.")
+
+    def check(self, limits: Limits) -> None:
+        """No more questions why than a call may have rows."""
+        if self.why > limits.rows_per_call:
+            raise OverLimit(f"why must be at most {limits.rows_per_call}, got {self.why}.")
+
+    def audit(self, found: Explanations) -> Audit:
+        """What is demanded of those who have these answers."""
+        return found.audit(
+            self.groups, reference=self.reference, min_group=self.min_group, level=self.level, why=self.why, n_jobs=1
+        )

@@ -134,7 +134,7 @@ def _header(desk: Desk) -> None:
     known = card(desk.service)
     with ui.element("header").classes("tf-header"):
         heading(1, desk.service.title)
-        told = desk.words["about"].format(trees=f"{known['trees']:,}", columns=f"{len(known['features']):,}")
+        told = desk.words["about"].format(trees=desk.count(known["trees"]), columns=desk.count(len(known["features"])))
         ui.label(told).classes("tf-faint")
 
 

@@ -49,7 +49,7 @@ class _Batch:
         service, words = self._desk.service, self._desk.words
         counts = {str(k): service.predictions.labels.count(label) for k, label in enumerate(service.classes)}
         options = {
-            key: words["n_rows"].format(label=service.classes[int(key)], n=f"{count:,}")
+            key: words["n_rows"].format(label=service.classes[int(key)], n=self._desk.count(count))
             for key, count in counts.items()
         }
         first = next((key for key in options if not self._desk.visit.wish.is_met_by(service.classes[int(key)])), "0")
@@ -115,7 +115,8 @@ class _Batch:
         line, bar = self._lines[job.id]
         status = words["cancelled_job" if job.status == "cancelled" else job.status]
         when = f"{state['submitted'][:16].replace('T', ' ')} UTC"
-        told = words["job_line"].format(when=when, done=f"{state['done']:,}", rows=f"{state['rows']:,}", status=status)
+        done, rows = self._desk.count(state["done"]), self._desk.count(state["rows"])
+        told = words["job_line"].format(when=when, done=done, rows=rows, status=status)
         line.set_text(f"{told} {state['detail'] or ''}")
         if bar is not None:
             bar.set_value(state["done"] / max(1, state["rows"]))

@@ -22,6 +22,7 @@ from treefocus.app.visit import TYPED, EarlierQuestion, Visit
 from treefocus.app.workers import CalledOff, Errand
 from treefocus.errors import TreefocusError
 from treefocus.explanation.batch import Change
+from treefocus.render.phrases import catalogue
 
 T = TypeVar("T")
 _SHOW_AFTER = 0.3  # seconds; shorter work needs no progress
@@ -48,6 +49,10 @@ class Desk:
     def words(self) -> Mapping[str, str]:
         """The page's labels, in the visitor's language."""
         return words(self.visit.language)
+
+    def count(self, n: int) -> str:
+        """A number of things, as it is written in the visitor's language."""
+        return catalogue(self.visit.language).number(n)
 
     @property
     def row_name(self) -> str:

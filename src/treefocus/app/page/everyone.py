@@ -22,21 +22,21 @@ _NONE = ""
 
 def build(desk: Desk) -> None:
     """The part of the page, made when it is first opened; a server without rows has none."""
-    ui.label("What does the model ask of all these people, and of whom more?").classes("tf-faint")
+    ui.label(desk.words["everyone_told"]).classes("tf-faint")
     if len(desk.service.rows.values):
-        fold("Everyone", lambda: _Everyone(desk))
+        fold(desk.words["everyone_fold"], lambda: _Everyone(desk))
 
 
 class _Everyone:
     def __init__(self, desk: Desk) -> None:
-        self._desk, service = desk, desk.service
+        self._desk, service, words = desk, desk.service, desk.words
         self._seen: Everyone | None = None
         with ui.element("div").classes("tf-fields"):
             self._rows = self._unmet if service.predicts_number else self._of_class()
-            options = {_NONE: "no groups"} | {name: name for name in service.schema.names}
-            self._group = ui.select(options, value=_NONE, label="Groups by").props("outlined dense")
-            self._most = NumberField("People at most", value=100, step=1)
-        button("Audit everyone", self._audit)
+            options = {_NONE: words["no_groups"]} | {name: name for name in service.schema.names}
+            self._group = ui.select(options, value=_NONE, label=words["groups_by"]).props("outlined dense")
+            self._most = NumberField(words["people_at_most"], value=100, step=1)
+        button(words["audit"], self._audit)
         self._search = Search(desk)
         with live():
             self._text = ui.label()
@@ -46,7 +46,7 @@ class _Everyone:
         service = self._desk.service
         options = {str(k): str(label) for k, label in enumerate(service.classes)}
         first = next((key for key in options if not self._desk.visit.wish.is_met_by(service.classes[int(key)])), "0")
-        chosen = ui.select(options, value=first, label="People predicted").props("outlined dense")
+        chosen = ui.select(options, value=first, label=self._desk.words["people_predicted"]).props("outlined dense")
         return lambda: find(service, predicted=service.classes[int(chosen.value)])
 
     def _unmet(self) -> list[int]:
@@ -69,7 +69,7 @@ class _Everyone:
         )
         if found is not None:
             self._seen = found
-            self._text.set_text(f"Audited {len(rows):,} people.")
+            self._text.set_text(self._desk.words["audited"].format(n=self._desk.count(len(rows))))
             self._charts.refresh()
 
     @ui.refreshable_method
@@ -77,19 +77,21 @@ class _Everyone:
         seen = self._seen
         if seen is None:
             return
-        for line in seen.audit.to_text().split("\n\n")[0].split("\n"):
-            ui.label(line)
-        if seen.groups:
-            for line in seen.audit.to_text().split("\n\n"):
-                if "comparison" in line.split("\n")[0].lower():
-                    ui.label(line).classes("tf-sentence")
+        words = self._desk.words
+        with ui.element("div").props('lang="en"'):  # an audit's own sentences are English
+            for line in seen.audit.to_text().split("\n\n")[0].split("\n"):
+                ui.label(line)
+            if seen.groups:
+                for line in seen.audit.to_text().split("\n\n"):
+                    if "comparison" in line.split("\n")[0].lower():
+                        ui.label(line).classes("tf-sentence")
         self._people = ui.element("div")
-        self._chart("What is asked of each group (mean distance)", seen.burdens())
-        self._chart("Who has no way out", seen.preclusions())
-        self._chart("What is asked to change", seen.features())
+        self._chart(words["burdens"], seen.burdens())
+        self._chart(words["preclusions"], seen.preclusions())
+        self._chart(words["asked_to_change"], seen.features())
         if seen.plan is not None:
             self._chart(seen.plan.to_text().split("\n")[0], seen.actions())
-        button("Audit as a page", self._page)
+        button(words["audit_page"], self._page)
 
     def _chart(self, title: str, bars: list[Bar]) -> None:
         """A line a bar: its name, which leads to its people, the bar, the number."""
@@ -98,21 +100,22 @@ class _Everyone:
         heading(3, title)
         with ui.element("div").classes("tf-everyone"):
             for bar in bars:
-                named(button(bar.name, partial(self._show, bar)).props("dense"), f"People behind {bar.name}")
+                behind = self._desk.words["behind"].format(name=bar.name)
+                named(button(bar.name, partial(self._show, bar)).props("dense"), behind)
                 with ui.element("span").classes("tf-track"):
                     ui.element("span").classes("tf-fill").style(f"width:{100 * bar.width:.1f}%")
                 ui.label(bar.told)
 
     def _show(self, bar: Bar) -> None:
         """The people behind a bar, each of whom can be picked."""
+        words = self._desk.words
         self._people.clear()
         with self._people, live():
-            left = len(bar.rows) - MOST_PEOPLE
-            more = f", the first {MOST_PEOPLE} of whom are" if left > 0 else ""
-            ui.label(f"{bar.name}: {len(bar.rows):,} people{more}:")
+            key = "people" if len(bar.rows) <= MOST_PEOPLE else "first_people"
+            ui.label(words[key].format(name=bar.name, n=self._desk.count(len(bar.rows)), first=MOST_PEOPLE))
             with ui.element("div").classes("tf-line"):
                 for i in bar.rows[:MOST_PEOPLE]:
-                    named(button(f"{i}", partial(self._pick, i)).props("dense"), f"Ask about row {i}")
+                    named(button(f"{i}", partial(self._pick, i)).props("dense"), words["ask_about"].format(row=i))
 
     async def _pick(self, i: int) -> None:
         self._desk.visit.pick(i)

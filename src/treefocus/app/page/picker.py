@@ -141,9 +141,10 @@ class _Picker:
 
     def _show(self) -> None:
         words, n_all = self._desk.words, len(self._desk.service.rows.values)
-        counted = words["rows_found"].format(found=f"{len(self._found):,}", all=f"{n_all:,}")
+        counted = words["rows_found"].format(found=self._desk.count(len(self._found)), all=self._desk.count(n_all))
         self._count.set_text(counted + self._numbers())
-        self._place.set_text(words["page_of"].format(page=f"{self._page + 1:,}", last=f"{self._last + 1:,}"))
+        page, last = self._desk.count(self._page + 1), self._desk.count(self._last + 1)
+        self._place.set_text(words["page_of"].format(page=page, last=last))
         shown = self._found[self._page * PAGE : (self._page + 1) * PAGE]
         for line, i in zip(self._lines, shown, strict=False):
             name = str(self._desk.service.name_of(i))
@@ -167,7 +168,7 @@ class _Picker:
         if service.predicts_number:
             cells = ["-" if label is None else phrases.amount(label)]
         else:
-            cells = ["-", ""] if label is None else [plain(label), f"{100 * max(shares or [0.0]):.0f}%"]
+            cells = ["-", ""] if label is None else [plain(label), phrases.share(max(shares or [0.0]))]
         for j in self._columns:
             value, labels = service.rows.values[i, j], service.labels[j]
             cells.append(phrases.amount(value) if labels is None else str(label_of(value, labels)))

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from treefocus.app.page.words import words
 from treefocus.app.service import Service
 from treefocus.explanation.batch import Change, Explanation
-from treefocus.render.phrases import catalogue
+from treefocus.render.phrases import DEFAULT, catalogue
 from treefocus.render.plain import plain
 from treefocus.render.table import difference
 from treefocus.render.text import how_known, measured, words_of
@@ -19,27 +20,29 @@ _HEADS = ("feature", "before", "after", "change", "share")
 _TONES = {"OPTIMAL": "good", "BOUNDED": "fair", "FOUND": "fair"}
 
 
-def prediction(row: str, label: Any, shares: Sequence[float] | None, service: Service, words: Mapping[str, str]) -> str:
+def prediction(row: str, label: Any, shares: Sequence[float] | None, service: Service, language: str) -> str:
     """What the model says of a row: a class, with a bar for each of them, or a number."""
+    own = words(language)
     if label is None:
-        return f"<p>{_safe(row)}: <strong>{_safe(words['unreadable'])}</strong></p>"
-    return said(words["is_predicted"].format(row=row), label, shares, service, words)
+        return f"<p>{_safe(row)}: <strong>{_safe(own['unreadable'])}</strong></p>"
+    return said(own["is_predicted"].format(row=row), label, shares, service, language)
 
 
 def said(
     told: str, label: Any = None, shares: Sequence[float] | None = None, service: Service | None = None,
-    words: Mapping[str, str] | None = None,
+    language: str = DEFAULT,
 ) -> str:  # fmt: skip
     """Words, then a class or a number, and a bar for each class."""
-    if service is None or words is None:
+    if service is None:
         return f"<p>{_safe(told)}</p>"
     if label is None:
-        return f"<p>{_safe(told)}: <strong>{_safe(words['unreadable'])}</strong></p>"
+        return f"<p>{_safe(told)}: <strong>{_safe(words(language)['unreadable'])}</strong></p>"
+    phrases = catalogue(language)
     if shares is None:
-        return f"<p>{_safe(told)} <strong>{_safe(catalogue().amount(label))}</strong>.</p>"
+        return f"<p>{_safe(told)} <strong>{_safe(phrases.amount(label))}</strong>.</p>"
     bars = "".join(
         f'<div class="tf-meter"><span>{_safe(one)}</span><span class="tf-track"><span class="tf-fill" '
-        f'style="width:{100 * share:.1f}%"></span></span><span>{100 * share:.0f}%</span></div>'
+        f'style="width:{100 * share:.1f}%"></span></span><span>{_safe(phrases.share(share))}</span></div>'
         for one, share in _most_likely(service.classes, shares)
     )
     return f'<p>{_safe(told)} <strong>{_safe(label)}</strong>.</p><div class="tf-meters">{bars}</div>'
@@ -73,28 +76,28 @@ def shift(before: _Said, after: _Said, service: Service, language: str) -> str:
 def proof(one: Explanation, language: str) -> str:
     """What is proven, as a badge; distance, bound and the argument behind it."""
     phrases = catalogue(language)
-    words = phrases.words
+    told_as = phrases.words
     tone = _TONES.get(one.status.name, "none")
     badge = f'<span class="tf-badge tf-{tone}">{_safe(phrases.statuses[one.status.name])}</span>'
     facts = []
     if one.distance is not None:
-        facts.append(f"{_safe(words['distance'])} {phrases.rounded(one.distance)} ({_safe(one.distance_name)})")
-        facts.append(f"{_safe(words['lower bound'])} {phrases.rounded(one.lower_bound)}")
+        facts.append(f"{_safe(told_as['distance'])} {phrases.rounded(one.distance)} ({_safe(one.distance_name)})")
+        facts.append(f"{_safe(told_as['lower bound'])} {phrases.rounded(one.lower_bound)}")
     known = how_known(one, language)
     told = f"<p>{_safe(known)}</p>" if known else ""
     line = f'<p class="tf-proof">{" · ".join(facts)}</p>' if facts else ""
     if not (told or line):
         return f"<p>{badge}</p>"
-    return f"<details><summary>{badge} {_safe(words['proof'])}</summary>{line}{told}</details>"
+    return f"<details><summary>{badge} {_safe(told_as['proof'])}</summary>{line}{told}</details>"
 
 
 def changes_head(language: str) -> str:
     """The heads of the table of changes."""
-    words = catalogue(language).words
-    heads = [_safe(words[key]) for key in _HEADS[:-1]]
-    picture = f'<span class="tf-hidden">{_safe(words["picture"])}</span>'
+    told = catalogue(language).words
+    heads = [_safe(told[key]) for key in _HEADS[:-1]]
+    picture = f'<span class="tf-hidden">{_safe(told["picture"])}</span>'
     cells = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    return f'<tr>{cells}<th scope="col">{_safe(words["share"])}{picture}</th><td></td></tr>'
+    return f'<tr>{cells}<th scope="col">{_safe(told["share"])}{picture}</th><td></td></tr>'
 
 
 def change_row(cells: Sequence[str], change: Change) -> list[tuple[str, str]]:

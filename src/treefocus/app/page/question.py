@@ -50,7 +50,9 @@ class _Question:
 
     def _tell(self) -> None:
         label, shares = self._desk.visit.prediction
-        self._said.set_content(prediction(self._desk.row_name, label, shares, self._desk.service, self._desk.words))
+        self._said.set_content(
+            prediction(self._desk.row_name, label, shares, self._desk.service, self._desk.visit.language)
+        )
 
     def _further(self) -> None:
         visit, words = self._desk.visit, self._desk.words

@@ -63,7 +63,7 @@ class _Trying:
         found = self._desk.service.predict(self._values[None, :])
         self._said.set_content(
             said(self._desk.words["with_these"], found.labels[0], found.probabilities[0], self._desk.service,
-                 self._desk.words)
+                 self._desk.visit.language)
         )  # fmt: skip
 
     def _offer(self) -> None:

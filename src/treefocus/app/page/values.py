@@ -162,9 +162,9 @@ class _Rules:
 
     def _count(self) -> None:
         rules, words = self._desk.visit.rules, self._desk.words
-        counts = [(sum(rule.moves == moves for rule in rules), words[moves]) for moves in (FIXED, UP, DOWN)]
+        counts = [(sum(rule.moves == moves for rule in rules), f"n_{moves}") for moves in (FIXED, UP, DOWN)]
         ranges = sum(rule.low is not None or rule.high is not None for rule in rules)
-        told = [f"{count} {text}" for count, text in [*counts, (ranges, words["with_range"])] if count]
+        told = [words[key].format(n=count) for count, key in [*counts, (ranges, "n_ranges")] if count]
         self._part.props["caption"] = ", ".join(told) or words["all_free"]
         self._part.update()
 

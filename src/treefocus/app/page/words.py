@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 
 from treefocus.render.phrases import DEFAULT
 
@@ -25,6 +28,30 @@ _KEYED: dict[str, tuple[str, str, str]] = {
     "rules": ("Rules and values", "Regeln und Werte", "Règles et valeurs"),
     "further": ("Look further", "Weiter schauen", "Aller plus loin"),
     "everyone": ("Everyone", "Alle", "Tout le monde"),
+    # everyone
+    "everyone_told": ("What does the model ask of all these people, and of whom more?",
+                      "Was verlangt das Modell von all diesen Menschen, und von wem mehr?",
+                      "Que demande le modèle à toutes ces personnes, et à qui davantage ?"),
+    "everyone_fold": ("Audit by groups, and the actions that help most",
+                      "Prüfung nach Gruppen, und die Schritte, die den meisten helfen",
+                      "Audit par groupes, et les actions qui aident le plus de personnes"),
+    "groups_by": ("Groups by", "Gruppen nach", "Groupes selon"),
+    "no_groups": ("no groups", "keine Gruppen", "sans groupes"),
+    "people_predicted": ("People predicted", "Menschen mit Vorhersage", "Personnes prédites"),
+    "people_at_most": ("People at most", "Höchstens so viele", "Personnes au plus"),
+    "audit": ("Audit everyone", "Alle prüfen", "Examiner tout le monde"),
+    "audited": ("Audited {n} people.", "{n} Menschen geprüft.", "{n} personnes examinées."),
+    "burdens": ("What is asked of each group (mean distance)", "Was von jeder Gruppe verlangt wird (mittlerer Abstand)",
+                "Ce qui est demandé à chaque groupe (distance moyenne)"),
+    "preclusions": ("Who has no way out", "Wer keinen Ausweg hat", "Qui n'a pas d'issue"),
+    "asked_to_change": ("What is asked to change", "Was sich ändern soll", "Ce qui doit changer"),
+    "audit_page": ("Audit as a page", "Prüfung als Seite", "Audit en page"),
+    "behind": ("People behind {name}", "Menschen hinter {name}", "Personnes derrière {name}"),
+    "people": ("{name}: {n} people:", "{name}: {n} Menschen:", "{name} : {n} personnes :"),
+    "first_people": ("{name}: {n} people, the first {first} of whom are:",
+                     "{name}: {n} Menschen, von denen die ersten {first} sind:",
+                     "{name} : {n} personnes, dont les {first} premières sont :"),
+    "ask_about": ("Ask about row {row}", "Nach Zeile {row} fragen", "Demander la ligne {row}"),
     # rows
     "search_rows": ("Search rows", "Zeilen suchen", "Chercher des lignes"),
     "or": ("or", "oder", "ou"),
@@ -42,8 +69,8 @@ _KEYED: dict[str, tuple[str, str, str]] = {
     "row": ("Row", "Zeile", "Ligne"),
     "row_n": ("Row {row}", "Zeile {row}", "Ligne {row}"),
     "own_row": ("A row of your own", "Eine eigene Zeile", "Une ligne à vous"),
-    "predicted": ("Predicted", "Vorhersage", "Prédiction"),
-    "probability": ("Probability", "Wahrscheinlichkeit", "Probabilité"),
+    "predicted": ("Predicted", "Vorher\u00adsage", "Prédiction"),
+    "probability": ("Probability", "Wahr\u00adschein\u00adlichkeit", "Probabilité"),
     "is_predicted": ("{row} is predicted", "{row} wird vorhergesagt als", "{row} est prédite"),
     "unreadable": ("the model cannot read it", "das Modell kann sie nicht lesen", "le modèle ne peut pas la lire"),
     "no_rows": ("There are no rows to pick from; type one in under Values.",
@@ -56,7 +83,7 @@ _KEYED: dict[str, tuple[str, str, str]] = {
     "at_least_name": ("Probability of the wanted answer: At least (%)",
                       "Wahrscheinlichkeit der gewünschten Antwort: Mindestens (%)",
                       "Probabilité de la réponse voulue : Au moins (%)"),
-    "however": ("however likely", "beliebig", "quelconque"),
+    "however": ("any", "beliebig", "quelconque"),
     "wanted_from": ("Wanted number, from", "Gewünschte Zahl, von", "Nombre voulu, de"),
     "wanted_to": ("Wanted number, to", "Gewünschte Zahl, bis", "Nombre voulu, à"),
     "no_limit": ("no limit", "ohne Grenze", "sans limite"),
@@ -108,9 +135,12 @@ _KEYED: dict[str, tuple[str, str, str]] = {
     "up": ("only more", "nur mehr", "seulement plus"),
     "down": ("only less", "nur weniger", "seulement moins"),
     "fixed": ("stays as it is", "bleibt, wie es ist", "reste tel quel"),
+    "n_fixed": ("{n} unchanged", "{n} fest", "{n} sans changement"),
+    "n_up": ("{n} only more", "{n} nur mehr", "{n} seulement plus"),
+    "n_down": ("{n} only less", "{n} nur weniger", "{n} seulement moins"),
     "from": ("from", "von", "de"),
     "to": ("to", "bis", "à"),
-    "with_range": ("with a range", "mit einem Bereich", "avec un intervalle"),
+    "n_ranges": ("{n} with a range", "{n} mit einem Bereich", "{n} avec un intervalle"),
     "all_free": ("everything may change", "alles darf sich ändern", "tout peut changer"),
     "more_rules": ("More rules, one a line", "Weitere Regeln, eine pro Zeile", "Autres règles, une par ligne"),
     "prices": ("What do the rules cost?", "Was kosten die Regeln?", "Que coûtent les règles ?"),
@@ -205,7 +235,12 @@ _KEYED: dict[str, tuple[str, str, str]] = {
 _PLACE = {code: k for k, code in enumerate(LANGUAGES)}
 
 
+# Before these marks French has a blank, and German before per cent, at which no line may end.
+_TIED = re.compile(" (?=[:;?!%»])")
+
+
+@cache
 def words(language: str) -> Mapping[str, str]:
     """All labels of the page in a language; English where the page does not speak it."""
     place = _PLACE.get(language, _PLACE[DEFAULT])
-    return {key: texts[place] for key, texts in _KEYED.items()}
+    return MappingProxyType({key: _TIED.sub("\u00a0", texts[place]) for key, texts in _KEYED.items()})
