@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treefocus.explanation.actions.steps import Action
+from treefocus.explanation.actions.steps import Action, after
 from treefocus.explanation.answers import Answers
 from treefocus.model.forest import Bools, Floats
 from treefocus.problem.problem import Problem
@@ -22,6 +22,7 @@ from treefocus.search.confirmed import Confirm, sure
 
 Rows = NDArray[np.intp]
 FIFTIETHS = tuple(k / 50 for k in range(1, 50))  # parts of the way, where people go only as far as it takes
+_MOST_PAIRS = 20_000  # of actions and people that are decided at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,52 +62,66 @@ class Applicants:
 
     def effect(self, action: Action, *, is_confirmed: bool = False) -> Effect:
         """What an action does for each of them; is_confirmed: whether the model itself is asked."""
-        cost, allowed = np.full(len(self), np.inf), np.zeros(len(self), bool)
-        for places, problem, confirm in self._parts:
-            asked: Confirm = confirm if is_confirmed else sure
-            points = action.applied(problem.batch)
-            allowed[places], cost[places] = problem.obeys(points), _costs(problem, points, asked)
-            if self.is_gradual:
-                helped = np.flatnonzero(np.isfinite(cost[places]))
-                cost[places[helped]] = _least(problem.subset(helped), action, cost[places[helped]], asked)
-        return Effect(cost, allowed)
+        cost, allowed = self._effects([action], is_confirmed)
+        return Effect(cost[0], allowed[0])
 
     def costs(self, actions: Sequence[Action]) -> Floats:
         """(n_actions, n_rows) by the forest."""
-        found = np.empty((len(actions), len(self)))
-        for k, action in enumerate(actions):
-            found[k] = self.effect(action).cost
-        return found
+        size = max(_MOST_PAIRS // max(len(self), 1), 1)
+        blocks = [self._effects(actions[k : k + size], False)[0] for k in range(0, len(actions), size)]
+        return np.concatenate([np.empty((0, len(self))), *blocks])
+
+    def _effects(self, actions: Sequence[Action], is_confirmed: bool) -> tuple[Floats, Bools]:
+        """(n_actions, n_rows) what each costs whom, and whom it is allowed for."""
+        shape = len(actions), len(self)
+        cost, allowed = np.full(shape, np.inf), np.zeros(shape, bool)
+        for places, problem, confirm in self._parts:
+            asked: Confirm = confirm if is_confirmed else sure
+            every = problem.subset(np.tile(np.arange(len(problem)), len(actions)))
+            points = after(actions, every.batch)
+            obeyed = every.obeys(points)
+            own = _costs(every, points, np.full(len(points), np.inf), obeyed, asked)
+            if self.is_gradual:
+                own = _least(every, actions, own, asked)
+            cost[:, places], allowed[:, places] = own.reshape(shape[0], -1), obeyed.reshape(shape[0], -1)
+        return cost, allowed
 
 
-def _costs(problem: Problem, points: Floats, confirm: Confirm) -> Floats:
-    """(n_rows,) what each point costs; infinity where it is forbidden, or not enough."""
-    cost = np.full(len(points), np.inf)
-    helped = np.flatnonzero(problem.obeys(points))
-    if helped.size:
-        helped = helped[confirm(problem.subset(helped), points[helped])]
-        cost[helped] = problem.subset(helped).distance_to(points[helped])
+def _costs(problem: Problem, points: Floats, below: Floats, obeyed: Bools, confirm: Confirm) -> Floats:
+    """(n_rows,) what each point costs; `below` where it is forbidden, not enough, or no cheaper than that."""
+    cost = below.copy()
+    asked = np.flatnonzero(obeyed)
+    own = problem.subset(asked).distance_to(points[asked])
+    asked, own = asked[own < below[asked]], own[own < below[asked]]
+    if asked.size:
+        is_enough = confirm(problem.subset(asked), points[asked])
+        cost[asked[is_enough]] = own[is_enough]
     return cost
 
 
-def _least(problem: Problem, action: Action, whole: Floats, confirm: Confirm) -> Floats:
+def _least(problem: Problem, actions: Sequence[Action], whole: Floats, confirm: Confirm) -> Floats:
     """(n_rows,) the least that is enough: a part of the action's way, without the steps that are not needed then.
 
-    whole: what the whole way costs each row.
+    whole: what the whole way costs each row of each action's block.
     """
-    batch, cost, nearest = problem.batch, whole.copy(), action.applied(problem.batch)
-    trials: list[Callable[[], Floats]] = [partial(action.applied, batch, fraction) for fraction in FIFTIETHS]
-    trials += [partial(_without, nearest, batch.rows, step.column) for step in action.steps]
-    for trial in trials if len(cost) else ():
+    cost, nearest = whole.copy(), after(actions, problem.batch)
+    is_helped = np.isfinite(whole)
+    most = max((len(action.steps) for action in actions), default=0)
+    trials: list[Callable[[], Floats]] = [partial(after, actions, problem.batch, part) for part in FIFTIETHS]
+    trials += [lambda place=place: _without(nearest, problem.batch.rows, actions, place) for place in range(most)]
+    for trial in trials if is_helped.any() else ():
         points = trial()
-        own = _costs(problem, points, confirm)
+        own = _costs(problem, points, cost, is_helped & problem.obeys(points), confirm)
         is_nearer = own < cost
         cost[is_nearer], nearest[is_nearer] = own[is_nearer], points[is_nearer]
     return cost
 
 
-def _without(points: Floats, rows: Floats, column: int) -> Floats:
-    """The points with one column as it is in the rows."""
+def _without(points: Floats, rows: Floats, actions: Sequence[Action], place: int) -> Floats:
+    """The points with the column of each action's step at this place as it is in the rows."""
     points = points.copy()
-    points[:, column] = rows[:, column]
+    for own, before, action in zip(np.split(points, len(actions)), np.split(rows, len(actions)), actions, strict=True):
+        if place < len(action.steps):
+            column = action.steps[place].column
+            own[:, column] = before[:, column]
     return points

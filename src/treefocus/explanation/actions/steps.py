@@ -73,17 +73,7 @@ class Action:
 
         A step by so much ends where the row may go no further; up to there all rows go at the same pace.
         """
-        points = batch.rows.copy()
-        for step in self.steps:
-            own = replace(step, value=fraction * step.value) if step.kind == BY else step
-            points[:, step.column] = own.applied(points[:, step.column])
-        by = [step.column for step in self.steps if step.kind == BY]
-        points[:, by] = batch.snapped(points)[:, by]  # which is also on the grain of its column: 0.3, not 0.1 + 0.2
-        if fraction == 1:
-            return points
-        goes = ~batch.is_category & np.isfinite(batch.rows) & np.isfinite(points) & (points != batch.rows)
-        goes[:, by] = False
-        return batch.snapped(np.where(goes, batch.rows + fraction * (points - batch.rows), points))
+        return after([self], batch, fraction)
 
     def without(self, step: ActionStep) -> Action:
         """All other steps."""
@@ -92,3 +82,21 @@ class Action:
     def having(self, step: ActionStep) -> Action:
         """With this step, in place of that of the same feature if there is one."""
         return Action.of([*(one for one in self.steps if one.column != step.column), step])
+
+
+def after(actions: Sequence[Action], batch: Batch, fraction: float = 1.0) -> Floats:
+    """(n_rows, n_features) what `Action.applied` says, of several actions: each for its own block of the rows."""
+    points = batch.rows.copy()
+    is_by = np.zeros(points.shape, bool)
+    ends = np.linspace(0, len(points), len(actions) + 1).astype(np.intp)
+    for begin, end, action in zip(ends[:-1], ends[1:], actions, strict=True):
+        for step in action.steps:
+            own = replace(step, value=fraction * step.value) if step.kind == BY else step
+            points[begin:end, step.column] = own.applied(points[begin:end, step.column])
+            is_by[begin:end, step.column] = step.kind == BY
+    if is_by.any():  # a step by so much is also on the grain of its column: 0.3, not 0.1 + 0.2
+        points = np.where(is_by, batch.snapped(points), points)
+    if fraction == 1:
+        return points
+    goes = ~batch.is_category & np.isfinite(batch.rows) & np.isfinite(points) & (points != batch.rows) & ~is_by
+    return batch.snapped(np.where(goes, batch.rows + fraction * (points - batch.rows), points))
