@@ -110,6 +110,41 @@ def test_nobody_beyond_the_bound_is_helped_by_anything(seed: int) -> None:
     assert not len(asked) or plan.upper_bound == pytest.approx(n_reachable / len(asked))
 
 
+@settings(max_examples=n_examples(3))
+@given(st.integers(0, 10_000), st.sampled_from([None, 0.2, 0.4]))
+def test_no_single_step_would_do_better(seed: int, mean: float | None) -> None:
+    model, data = trained(seed, 40)
+    explainer = Explainer(model, data, constraints=[Fixed("c")])
+    plan = explainer.actions(data, True, 1, mean_cost=mean)
+    rows = data.iloc[plan.rows]
+    every = [(own, "clip", {"lower": value}) for own in "ab" for value in range(9)]
+    every += [(own, "clip", {"upper": value}) for own in "ab" for value in range(9)]
+    every += [(own, "clip", {"lower": value, "upper": value}) for own in "ab" for value in range(9)]
+    every += [(own, "add", {"other": value}) for own in "ab" for value in range(-8, 9)]
+    for own, way, options in every if len(rows) else ():
+        after = rows.assign(**{own: getattr(rows[own], way)(**options).clip(0, 8)})
+        cost = np.array((np.abs(after - rows) / explainer.space.scale).sum(axis=1))
+        cost[~model.predict(after)] = np.inf
+        helped = is_affordable(cost, np.inf if mean is None else mean)
+        assert helped.mean() <= plan.coverage + 1e-12
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_numbers_of_few_bits_may_be_told_in_few_digits(dtype: str) -> None:
+    draw = np.random.default_rng(0)
+    data = pd.DataFrame(draw.random((300, 2)).astype(dtype), columns=["a", "b"])
+    model = RandomForestClassifier(10, max_depth=4, random_state=0).fit(data, data["a"] + data["b"] > 1.1)
+    plan = Explainer(model, data).actions(data[:60], True, 1)
+    (one,) = plan.actions
+    assert {step.kind for step in one.action.steps} <= {AT_LEAST, SET}
+    after, rows = data.iloc[plan.rows].copy(), data.iloc[plan.rows]
+    for step in one.action.steps:
+        value = np.float32(step.value).astype(dtype)
+        after[step.feature] = rows[step.feature].clip(lower=value) if step.kind == AT_LEAST else value
+    np.testing.assert_array_equal(model.predict(after), np.isfinite(one.cost))
+    assert plan.coverage == 1.0
+
+
 @given(st.integers(0, 10_000), st.integers(1, 4))
 def test_the_choice_is_the_best_of_all(seed: int, at_most: int) -> None:
     draw = np.random.default_rng(seed)

@@ -34,12 +34,11 @@ def most_affordable(cost: Floats, at_most: int, mean_cost: float) -> Choice:
     """
     if not len(cost):
         return Choice((), 0, 0)
-    worth = _worth(cost, mean_cost)
-    best = [_best(worth)]
+    best = [_best(worth(cost, mean_cost))]
     if at_most > 1:
         starts = [best, *(_start(cost, at_most, share * mean_cost) for share in _STARTS)]
         improved = [_exchanged(cost, start, at_most, mean_cost) for start in starts]
-        best = max(improved, key=lambda own: tuple(_worth(cost[own].min(axis=0)[None], mean_cost)[0]))
+        best = max(improved, key=lambda own: tuple(worth(cost[own].min(axis=0)[None], mean_cost)[0]))
     covered = int(_n_affordable(cost[best].min(axis=0)[None], mean_cost)[0])
     if not covered:
         return Choice((), 0, 0)
@@ -57,8 +56,8 @@ def nearly_as_good(
     found: list[tuple[float, float, int]] = []
     for place in range(len(chosen)):
         rest = cost[[k for other, k in enumerate(chosen) if other != place]].min(axis=0, initial=np.inf)
-        worth = _worth(np.minimum(cost, rest), mean_cost)
-        found += [(float(helped), float(paid), k) for k, (helped, paid) in enumerate(worth)]
+        values = worth(np.minimum(cost, rest), mean_cost)
+        found += [(float(helped), float(paid), k) for k, (helped, paid) in enumerate(values)]
     best: dict[Hashable, int] = {}
     known = {kinds[k] for k in chosen}
     for _, _, k in sorted(found, reverse=True):
@@ -75,16 +74,16 @@ def _start(cost: Floats, at_most: int, limit: float) -> list[int]:
 def _exchanged(cost: Floats, chosen: list[int], at_most: int, mean_cost: float) -> list[int]:
     """One action added, or exchanged for another, at a time, as long as more rows are helped, or as many for less."""
     chosen = list(chosen)
-    known = tuple(_worth(cost[chosen].min(axis=0)[None], mean_cost)[0]) if chosen else (0.0, 0.0)
+    known = tuple(worth(cost[chosen].min(axis=0)[None], mean_cost)[0]) if chosen else (0.0, 0.0)
     for _ in range(_ROUNDS):
         others = [chosen] if len(chosen) < at_most else []
         others += [chosen[:k] + chosen[k + 1 :] for k in range(len(chosen))]
         found = []
         for rest in others:
             kept = cost[rest].min(axis=0) if rest else np.full(cost.shape[1], np.inf)
-            worth = _worth(np.minimum(cost, kept), mean_cost)
-            new = _best(worth)
-            found.append((tuple(worth[new]), [*rest, new]))
+            values = worth(np.minimum(cost, kept), mean_cost)
+            new = _best(values)
+            found.append((tuple(values[new]), [*rest, new]))
         better, choice = max(found, key=lambda own: own[0])
         if better[0] <= known[0] and better[1] - known[1] <= _NOISE * abs(known[1]):
             break
@@ -92,11 +91,11 @@ def _exchanged(cost: Floats, chosen: list[int], at_most: int, mean_cost: float) 
     return chosen
 
 
-def _best(worth: Floats) -> int:
-    return int(np.lexsort((worth[:, 1], worth[:, 0]))[-1])
+def _best(values: Floats) -> int:
+    return int(np.lexsort((values[:, 1], values[:, 0]))[-1])
 
 
-def _worth(least: Floats, mean_cost: float) -> Floats:
+def worth(least: Floats, mean_cost: float) -> Floats:
     """(n, 2) how many are helped, and minus what that costs, of the least costs (n, n_rows)."""
     counts = _n_affordable(least, mean_cost)
     totals = np.concatenate([np.zeros((len(least), 1)), np.cumsum(np.sort(least, axis=1), axis=1)], axis=1)

@@ -29,7 +29,6 @@ LEVELS = (0.25, 0.5, 0.75, 0.9, 1.0)  # of the people who change the same, how m
 _MOST_SETS, _MOST_UNIONS, _MOST_ANSWERS, _MOST_REGIONS = 40, 8, 150, 25
 _MIXED, _POOL = 250, 24  # actions whose levers go unequally far, and the levers that they are of
 _QUARTERS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-_FINE = np.linspace(0.05, 1.0, 20)  # quantiles among which a neighbour is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,7 @@ def candidates(levers: Levers, rows: Sequence[int]) -> list[Action]:
     found += [_answer(levers.answers, i, is_by) for i in rows[:_MOST_ANSWERS] for is_by in (False, True)]
     found += [_deep_in_region(levers.answers, i) for i in rows[:_MOST_REGIONS]]
     found += _mixed(levers.with_idle())
-    found += [_longer(action, times) for action in found if _is_by(action) for times in (1.5, 2.0)]
+    found += [longer(action, times) for action in found if _is_by(action) for times in (1.5, 2.0)]
     return list(dict.fromkeys(action for action in found if action.steps))
 
 
@@ -147,7 +146,7 @@ def _is_by(action: Action) -> bool:
     return any(step.kind == BY for step in action.steps)
 
 
-def _longer(action: Action, times: float) -> Action:
+def longer(action: Action, times: float) -> Action:
     """Steps by so much, several times as long, in whole numbers where they were such."""
     steps = []
     for step in action.steps:
@@ -177,35 +176,3 @@ def _deep_in_region(answers: Answers, i: int) -> Action:
         if step.kind != SET and np.isfinite(end):
             action = action.having(ActionStep(step.column, step.kind, float(end), step.feature))
     return action
-
-
-def neighbours(action: Action, levers: Levers) -> list[Action]:
-    """Actions with one step less, one more, or one that goes less far or further."""
-    found = [action.without(step) for step in action.steps if len(action.steps) > 1]
-    columns = {step.column for step in action.steps}
-    is_by = any(step.kind == BY for step in action.steps)
-    for lever in levers.every()[:_POOL]:
-        if lever[0] not in columns:
-            found += [action.having(levers.step(lever, level, is_by=is_by)) for level in (0.5, 0.9)]
-    if is_by:
-        found += [_longer(action, times) for times in (0.8, 1.25)]
-    for step in action.steps:
-        found += [action.having(other) for other in _other_values(step, levers)]
-        if step.kind == BY and len(action.steps) > 1:
-            alone = Action((step,))
-            found += [action.having(*_longer(alone, times).steps) for times in (0.8, 1.25)]
-    return list(dict.fromkeys(found))
-
-
-def _other_values(step: ActionStep, levers: Levers) -> list[ActionStep]:
-    """The same step to the values that are next to its own, two on each side."""
-    if step.kind == SET:
-        return [levers.step(lever, 1.0) for lever in levers.values if lever[0] == step.column and lever[1] == TO]
-    way = UP if step.kind == AT_LEAST or (step.kind == BY and step.value > 0) else DOWN
-    lever = (step.column, way, 0.0)
-    if lever not in levers.values:
-        return []
-    every = sorted({levers.step(lever, float(level), is_by=step.kind == BY).value for level in _FINE})
-    place = int(np.searchsorted(every, step.value))
-    near = [value for value in every[max(place - 2, 0) : place + 3] if value != step.value]
-    return [ActionStep(step.column, step.kind, value, step.feature) for value in near]

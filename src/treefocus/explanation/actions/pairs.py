@@ -56,6 +56,11 @@ class Applicants:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def problem(self) -> Problem:
+        """What most of them are asked; there has to be somebody."""
+        return max((problem for _, problem, _ in self._parts), key=len)
+
     def some(self, chosen: Rows) -> Applicants:
         """Some of them."""
         return Applicants(self.answers, self.rows[chosen], self._confirming, self.is_gradual)
@@ -108,7 +113,7 @@ def _least(problem: Problem, actions: Sequence[Action], whole: Floats, confirm: 
     is_helped = np.isfinite(whole)
     most = max((len(action.steps) for action in actions), default=0)
     trials: list[Callable[[], Floats]] = [partial(after, actions, problem.batch, part) for part in FIFTIETHS]
-    trials += [lambda place=place: _without(nearest, problem.batch.rows, actions, place) for place in range(most)]
+    trials += [partial(_without, nearest, problem.batch.rows, actions, place) for place in range(most)]
     for trial in trials if is_helped.any() else ():
         points = trial()
         own = _costs(problem, points, cost, is_helped & problem.obeys(points), confirm)

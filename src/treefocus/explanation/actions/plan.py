@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.errors import InvalidInput, reject
-from treefocus.explanation.actions.affordable import is_affordable, most_affordable, nearly_as_good
-from treefocus.explanation.actions.candidates import Levers, candidates, neighbours
-from treefocus.explanation.actions.choice import Choice, fewest, most_covered
+from treefocus.explanation.actions.affordable import is_affordable
 from treefocus.explanation.actions.pairs import Applicants, Rows
+from treefocus.explanation.actions.selection import Selection
 from treefocus.explanation.actions.sorting import SortingTree, sorting_tree
 from treefocus.explanation.actions.steps import Action
 from treefocus.explanation.answers import Answers
@@ -30,10 +29,6 @@ from treefocus.search.confirmed import Confirm
 from treefocus.tables.frames import frame_of
 
 MOST_ROWS = 1_000  # by which actions are chosen; they are measured on all
-_PATIENCE = 4  # rounds of looking around actions, of which none has led to a better choice
-_NEARLY = 8  # actions of other features, besides those chosen, around which is looked as well
-_MOST_LOOKED = 6_000  # actions, after which no further ones are looked at
-_RECHECKS = 5  # choices that the model itself may overrule
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +222,7 @@ def plan_of(
     everybody = Applicants(answers, rows, confirming, gradual)
     spread = np.unique(np.linspace(0, max(len(rows) - 1, 0), min(MOST_ROWS, len(rows))).astype(np.intp))
     few = everybody.some(spread)
-    search = _Search(few, limit, mean, at_most, None if cover is None else int(np.ceil(cover * len(few) - 1e-9)))
+    search = Selection(few, limit, mean, at_most, None if cover is None else int(np.ceil(cover * len(few) - 1e-9)))
     choice = search.run()
     chosen = [search.actions[k] for k in choice.chosen]
     planned = _planned(everybody, chosen, limit, mean)
@@ -251,79 +246,6 @@ def _upper_bound(answers: Answers, rows: Rows, limit: float, mean: float) -> flo
     if np.isfinite(mean):
         is_reachable &= is_affordable(np.where(is_reachable, least, np.inf), mean * (1 + 1e-9))
     return float(is_reachable.mean()) if len(rows) else float("nan")
-
-
-class _Search:
-    """Candidates, what they do for the people by whom actions are chosen, and the choice among them."""
-
-    def __init__(self, people: Applicants, limit: float, mean: float, at_most: int, needed: int | None) -> None:
-        self.people, self.limit, self.mean, self.at_most, self.needed = people, limit, mean, at_most, needed
-        answered = [i for i in people.rows.tolist() if people.answers.status[i].has_answer]
-        moved = Levers.of(people.answers, answered)
-        first = candidates(moved, answered)
-        self.levers = moved.with_idle()
-        self.actions: list[Action] = []
-        self.cost = np.empty((0, len(people)))
-        self._add(first)
-
-    def run(self) -> Choice:
-        """The best choice, after looking around the chosen actions, and confirmed by the model."""
-        choice, seen, stale = self._choose(), set(self.actions), 0
-        while stale < _PATIENCE:
-            kinds = [action.moved for action in self.actions]
-            nearly = nearly_as_good(self.cost, choice.chosen, self.mean, kinds, _NEARLY)
-            around = [self.actions[k] for k in (*choice.chosen, *nearly)]
-            near = [other for action in around for other in neighbours(action, self.levers)]
-            new = [action for action in dict.fromkeys(near) if action not in seen]
-            if not new or len(seen) > _MOST_LOOKED:
-                break
-            seen.update(new)
-            self._add(new)
-            better = self._choose()
-            stale = 0 if self._worth(better) > self._worth(choice) else stale + 1
-            choice = max(better, choice, key=self._worth)
-        for _ in range(_RECHECKS):
-            if self._confirmed(choice):
-                return choice
-            choice = self._choose()
-        return Choice((), 0, choice.bound)
-
-    def curve(self, most: int) -> tuple[tuple[int, float], ...]:
-        """The coverage of one action, of two, and so on."""
-        n = max(len(self.people), 1)
-        return tuple((k, self._most(k).covered / n) for k in range(1, most + 1))
-
-    def _most(self, at_most: int) -> Choice:
-        if np.isfinite(self.mean):
-            return most_affordable(self.cost, at_most, self.mean)
-        return most_covered(self.cost, at_most)
-
-    def _choose(self) -> Choice:
-        return self._most(self.at_most) if self.needed is None else fewest(self.cost, self.needed, self._most)
-
-    def _worth(self, choice: Choice) -> tuple[int, int, float]:
-        if not choice.chosen:
-            return 0, 0, 0.0
-        least = self.cost[list(choice.chosen)].min(axis=0)
-        size = 0 if self.needed is None else -len(choice.chosen)
-        return size, choice.covered, -float(least[is_affordable(least, self.mean)].sum())
-
-    def _add(self, actions: list[Action]) -> None:
-        cost = self.people.costs(actions)
-        cost[cost > self.limit] = np.inf
-        useful = np.flatnonzero(np.isfinite(cost).any(axis=1))
-        self.actions += [actions[k] for k in useful.tolist()]
-        self.cost = np.concatenate([self.cost, cost[useful]])
-
-    def _confirmed(self, choice: Choice) -> bool:
-        """Whether the model itself says the same of every pair; where it does not, the pair is struck out."""
-        is_same = True
-        for k in choice.chosen:
-            own = self.people.effect(self.actions[k], is_confirmed=True).cost
-            wrong = np.isfinite(self.cost[k]) & ~np.isfinite(own)
-            self.cost[k, wrong] = np.inf
-            is_same &= not wrong.any()
-        return is_same
 
 
 def _planned(people: Applicants, actions: list[Action], limit: float, mean: float) -> tuple[PlannedAction, ...]:

@@ -91,8 +91,11 @@ def after(actions: Sequence[Action], batch: Batch, fraction: float = 1.0) -> Flo
     ends = np.linspace(0, len(points), len(actions) + 1).astype(np.intp)
     for begin, end, action in zip(ends[:-1], ends[1:], actions, strict=True):
         for step in action.steps:
-            own = replace(step, value=fraction * step.value) if step.kind == BY else step
-            points[begin:end, step.column] = own.applied(points[begin:end, step.column])
+            value = fraction * step.value if step.kind == BY else step.value
+            if step.kind != BY and batch.is_single[step.column]:  # 0.3 as a table of such numbers holds it
+                value = float(np.float32(value))
+            own = replace(step, value=value).applied(points[begin:end, step.column])
+            points[begin:end, step.column] = own
             is_by[begin:end, step.column] = step.kind == BY
     if is_by.any():  # a step by so much is also on the grain of its column: 0.3, not 0.1 + 0.2
         points = np.where(is_by, batch.snapped(points), points)
