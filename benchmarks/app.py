@@ -6,7 +6,7 @@ to it, whether memory stays flat, how the page bears wide tables, and what answe
     python benchmarks/app.py fuzz               # schemathesis, at least 2,000 calls for each of two models
     python benchmarks/app.py endure --minutes 30
     python benchmarks/app.py wide               # 200 columns x 100,000 rows: pick, explain, widths
-    python benchmarks/app.py visits --n 2000    # memory over visits of the page
+    python benchmarks/app.py visits --n 2000    # memory over visits of the page; --bare without a browser
     python benchmarks/app.py slow               # half-sent requests: how long they are kept
     python benchmarks/app.py giveaway           # how well questions copy the model
 
@@ -27,11 +27,13 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -335,6 +337,39 @@ def _searched(port: int) -> float:
 # --- memory over visits
 
 
+def bare_visits(n: int) -> None:
+    """The same without a browser, which takes most of a visit's time: the page, its socket, the answer.
+
+    Nobody says good-bye, as browsers do: the server waits for each as for one whose network is gone.
+    """
+    with served("--max-visitors", "100000") as (pid, port, _):
+        for k in range(n + 1):
+            if k % max(1, n // 10) == 0:
+                print(f"{k:6} visits  {_megabytes(pid):7.1f} MB", flush=True)
+            _bare_visit(port)
+        time.sleep(30)
+        print(f"   later       {_megabytes(pid):7.1f} MB")
+
+
+def _bare_visit(port: int) -> None:
+    """One visitor, as the page's framework speaks with its browser: socket.io over a websocket."""
+    from websockets.sync.client import connect
+
+    page = Client(port).call("GET", "/")[1].decode()
+    client = re.findall(r"'client_id': '([0-9a-f-]+)'", page)[0]
+    query = {
+        "client_id": client, "next_message_id": 0, "implicit_handshake": "true", "tab_id": str(uuid.uuid4()),
+        "document_id": str(uuid.uuid4()), "EIO": 4, "transport": "websocket",
+    }  # fmt: skip
+    address = f"ws://127.0.0.1:{port}/_nicegui_ws/socket.io/?{urlencode(query)}"
+    with connect(address, origin=f"http://127.0.0.1:{port}", max_size=None) as socket:  # type: ignore[arg-type]
+        socket.recv(60)
+        socket.send("40")
+        while "tf-sentence" not in (told := str(socket.recv(60))):
+            if told == "2":  # is anybody there?
+                socket.send("3")
+
+
 def visits(n: int) -> None:
     """Open the page, wait for its answer, leave; again and again."""
     from playwright.sync_api import sync_playwright
@@ -431,6 +466,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=200)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--n", type=int, default=2000)
+    parser.add_argument("--bare", action="store_true", help="visits without a browser")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--examples", type=int, default=250)
     asked = parser.parse_args()
@@ -444,7 +480,7 @@ def main() -> None:
     elif asked.what == "wide":
         wide(asked.columns, asked.rows)
     elif asked.what == "visits":
-        visits(asked.n)
+        (bare_visits if asked.bare else visits)(asked.n)
     elif asked.what == "slow":
         slow(600)
     elif asked.what == "giveaway":

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from support.pages import (
@@ -35,7 +36,7 @@ from support.pages import (
     violations,
     visits,
 )
-from support.servers import command
+from support.servers import command, wait_until
 from treefocus import Explanations, loans, verify
 from treefocus.app.demo import demo_service
 from treefocus.app.page.picker import PAGE
@@ -107,6 +108,14 @@ def test_the_answer_is_there_before_anybody_asks(visit: Any, service: Service, a
     assert "manhattan" in page.locator(".tf-proof").first.inner_text()
     reached(page, f"row={first}")
     page.screenshot(path=artefacts / "answer.png", full_page=True)
+
+
+def test_who_leaves_is_not_waited_for(visit: Any, address: str) -> None:
+    page = visit()
+    answered(page)
+    assert "treefocus_visitors 0" not in httpx.get(f"{address}/metrics").text.splitlines()
+    page.evaluate("window.dispatchEvent(new Event('pagehide'))")  # the socket is still there
+    wait_until(lambda: "treefocus_visitors 0" in httpx.get(f"{address}/metrics").text.splitlines())
 
 
 def test_the_story_of_a_declined_applicant(visit: Any, service: Service, artefacts: Path) -> None:

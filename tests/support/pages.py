@@ -56,7 +56,7 @@ def visits(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     yield opened
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert complaints == [], complaints
 
 
 def artefacts_folder(factory: pytest.TempPathFactory) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -18,6 +19,7 @@ from treefocus.app.page import answer, batch, comparison, everyone, picker, ques
 from treefocus.app.page.desk import Desk
 from treefocus.app.page.elements import button, heading, markup, named, section
 from treefocus.app.page.words import LANGUAGES
+from treefocus.app.starting import give_back_memory
 from treefocus.render.palette import THEMES, coloured
 
 _ICON = (
@@ -26,7 +28,7 @@ _ICON = (
     + '"/>'
     '<path d="M16 6v9M16 15l-7 9M16 15l7 9" stroke="#fff" stroke-width="3" fill="none" stroke-linecap="round"/></svg>'
 )
-# The address follows the question; back and forward are told to the server.
+# The address follows the question; back and forward are told to the server, and when somebody leaves for good.
 _SCRIPT = """<script>
 window.tfGo = (query) => {
   const place = query ? '?' + query : location.pathname;
@@ -34,6 +36,9 @@ window.tfGo = (query) => {
 };
 window.addEventListener('popstate', () =>
   emitEvent('tf-back', Object.fromEntries(new URLSearchParams(location.search))));
+window.addEventListener('pagehide', () => {
+  if (window.did_handshake && getElement(0)) emitEvent('tf-leave');
+});
 </script>"""
 _REMEMBERED = 60.0  # seconds that the framework keeps a browser's tab in mind, of which the page asks for nothing
 _FULL = (
@@ -49,6 +54,7 @@ def install(app: FastAPI, front: Front) -> None:
     style = coloured(files("treefocus.app.page").joinpath("page.css").read_text(encoding="utf-8"))
     nicegui_app.storage.max_tab_storage_age = _REMEMBERED
     front.metrics.watch("treefocus_visitors", "Visitors of the page.", _visitors)
+    nicegui_app.on_delete(Tidying().soon)
 
     @ui.page("/", title=f"{service.title} - treefocus")
     def index(request: Request) -> Response | None:
@@ -71,13 +77,31 @@ def _visitors() -> int:
     return len(Client.instances)
 
 
+class Tidying:
+    """The memory of visitors who left: what a page held in circles is found and given back, once for all who left."""
+
+    def __init__(self, pause: float = 2.0) -> None:
+        self._pause, self._is_planned = pause, False
+
+    def soon(self) -> None:
+        """Somebody left."""
+        if not self._is_planned:
+            self._is_planned = True
+            asyncio.get_running_loop().call_later(self._pause, self._tidy)
+
+    def _tidy(self) -> None:
+        self._is_planned = False
+        give_back_memory()
+
+
 class _Page:
     """The whole page, which is drawn anew when its language changes or the browser goes back."""
 
     def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+        self._desk, self._client = desk, ui.context.client
         self._place = ui.element("div")
         ui.on("tf-back", self._back)
+        ui.on("tf-leave", self._leave)
         self._draw()
         ui.timer(0.01, self._first, once=True)
 
@@ -90,6 +114,11 @@ class _Page:
         comparison.go_back(self._desk, {str(key): str(value) for key, value in dict(event.args).items()})
         self._draw()
         await self._first()
+
+    def _leave(self) -> None:
+        """Who has closed the page is not waited for, as one is whose network is gone for a moment."""
+        if self._client.id in Client.instances:
+            self._client.delete()
 
     def _speak(self, language: str) -> None:
         self._desk.visit.language = language
