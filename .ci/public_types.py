@@ -18,7 +18,15 @@ PUBLIC = ("treefocus", "treefocus.scale", "treefocus.loans", "treefocus.mlflow")
 
 def main() -> int:
     """Print what is not complete, and how many names are."""
-    command = ["pyright", "--pythonpath", sys.executable, "--verifytypes", "treefocus", "--ignoreexternal", "--outputjson"]
+    command = [
+        "pyright",
+        "--pythonpath",
+        sys.executable,
+        "--verifytypes",
+        "treefocus",
+        "--ignoreexternal",
+        "--outputjson",
+    ]
     with TemporaryDirectory() as folder:  # not beside pyproject.toml, whose folder would be taken for the package
         told = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
     said = json.loads(told.stdout)

@@ -57,6 +57,7 @@ OTHER: dict[str, Any] = {
     "labels": tuple(loans.load()[1][:40]),
     "refits": (loans.forest(),) * 3,
     "hold": 0.9,
+    "tolerance": "above 20%",
     "schema": WHOLE,
     "target": Probability("approved", 0.8),
     "strategy": "exact",

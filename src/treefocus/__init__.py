@@ -28,6 +28,7 @@ from treefocus.model.forest import Forest
 from treefocus.problem.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor
 from treefocus.problem.targets import Interval, Probability, Score
+from treefocus.problem.tolerance import Tolerance
 from treefocus.schema.schema import Feature, Schema
 from treefocus.search import Auto, Dace, Exact, FeatureTweaking, Focus, RandomPerturbation, Status
 
@@ -80,6 +81,7 @@ __all__ = [
     "Score",
     "Status",
     "Together",
+    "Tolerance",
     "TreefocusError",
     "UnsupportedModel",
     "explain",

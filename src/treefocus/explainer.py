@@ -43,6 +43,7 @@ from treefocus.problem.reading import Reading, opened
 from treefocus.problem.saved import read_state, state_record
 from treefocus.problem.space import Space
 from treefocus.problem.targets import as_asked
+from treefocus.problem.tolerance import Tolerance, as_tolerance
 from treefocus.render.progress import progress_bar
 from treefocus.schema.schema import Schema
 from treefocus.search import Outcome, Run, Status, Strategy, as_strategy
@@ -172,6 +173,7 @@ class Explainer:
         n: int = 1,
         on_interrupt: str = "raise",
         hold: float | None = None,
+        tolerance: Tolerance | float | str | None = None,
     ) -> Explanations:
         """Explain every row of X: pandas, polars or NumPy, the same comes back.
 
@@ -202,6 +204,10 @@ class Explainer:
             The share of future models that has to give the wanted class, too: 0.95, say, of models that are trained
             again with other seeds and on other draws of the rows. It takes `labels=` or `refits=`; of forests that vote
             the law of their votes has to do without. `found.held` has what was measured, `found[0].price` its cost.
+        tolerance : Tolerance, float or str, optional
+            Room to move, in which every point gets the wanted outcome, too: `Tolerance(above=0.2)` is an answer that
+            may be overshot by a fifth of the change in all its columns together, "income above 500" one by 500 units.
+            That is proven, and the smallest such change is looked for (docs/holds.md).
 
         Returns
         -------
@@ -226,7 +232,7 @@ class Explainer:
         table = self._reading.complete(X, "X")
         check(time_limit=time_limit, n=n, on_interrupt=on_interrupt, hold=hold)
         interruption = Interruption() if on_interrupt == "return" else None
-        question = self._question(table, target)
+        question = self._question(table, target, as_tolerance(tolerance))
         asked = question if hold is None else self._training.asked(question, float(hold), n_jobs)
         groups = asked.groups()
         n_rows, n_before, every_group = len(table.values), 0, []
@@ -373,7 +379,7 @@ class Explainer:
         """The rows as the search takes them: categories by their labels, one-hot groups folded."""
         return self._reading.table(rows, "rows")
 
-    def _question(self, table: Table, target: Any) -> Question:
+    def _question(self, table: Table, target: Any, tolerance: Tolerance | None = None) -> Question:
         """What is asked, under the limits of the table's dtypes and of what the model reads."""
         forests = (self.forest, *self.also)
         is_readable = np.asarray(readable(table.values, *forests).all(axis=1))
@@ -390,6 +396,7 @@ class Explainer:
             plausibility=self.plausibility,
             orders=self._reading.orders_of(table),
             also=tuple(Companion(one.forest) for one in self._also),
+            tolerance=None if tolerance is None or tolerance.is_none else tolerance,
         )
 
     @property

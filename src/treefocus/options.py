@@ -120,6 +120,12 @@ class ExplainerOptions:
         without={PAGE: "the page asks for a probability"},
         allows=lambda value: value is None or (isinstance(value, Real) and 0.5 < float(value) < 1),
     )  # fmt: skip
+    tolerance: Any = _option(
+        EXPLAIN, "Tolerance, float or str, optional", None,
+        "Room to move, in which every point gets the wanted outcome, too",
+        is_key=False, wire=str | float | None,
+        without={PAGE: "the page asks for a probability"},
+    )  # fmt: skip
     target: Any = _option(
         EXPLAIN, "a class, Probability, Interval, Score or a list with one a row, optional", None,
         "The class to reach", is_key=False, names={PAGE: "wish"},

@@ -61,7 +61,7 @@ def test_every_point_of_a_region_gets_the_answer(distance: str, seed: int) -> No
         assert region.contains(points).all()
         wanted = brute.predict(problem.forest, point[None])[0]
         assert (brute.predict(problem.forest, points) == wanted).all()
-        assert [tolerance.feature for tolerance in region.tolerances] == [
+        assert [leeway.feature for leeway in region.leeways] == [
             f"feature {j}" for j in moved if not np.isnan(point[j])
         ]
 
@@ -108,7 +108,7 @@ def test_regions_of_real_models_hold_and_are_larger_than_a_cell(model: RandomFor
         region = one.region()
         points = samples(rng, region, 2000)
         assert (model.predict(points) == one.outcome).all()
-        wide += sum(tolerance.low is None or tolerance.high is None for tolerance in region.tolerances)
+        wide += sum(leeway.low is None or leeway.high is None for leeway in region.leeways)
     assert wide > 0
 
 

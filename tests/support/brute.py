@@ -13,7 +13,7 @@ thresholds, and the closest point of a cell is a formula. A cell is a product of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -57,6 +57,7 @@ class RowQuestion:
     rules: tuple[Any, ...]
     decides: Forest | None = None  # what the prediction is, where the forest has trees besides
     is_plausible: Callable[[Floats], Bools] | None = None  # (n,) whether each point is like the data
+    room: Any = None  # to move, by column: above_share, above_units, below_share, below_units
 
     @property
     def is_category(self) -> Bools:
@@ -71,7 +72,7 @@ class RowQuestion:
         return predicted == self.target if self.target >= 0 else predicted != self.origin
 
     def answers(self, points: Floats) -> Bools:
-        """(n,) whether each point has the wanted prediction, and is like the data."""
+        """(n,) whether each point has the wanted prediction, and is like the data; room to move aside."""
         flips = self.flips(predict(self.forest if self.decides is None else self.decides, points))
         return flips if self.is_plausible is None else flips & self.is_plausible(points)
 
@@ -93,6 +94,7 @@ def questions_of(problem: Problem) -> Iterator[RowQuestion]:
             problem.distance, int(batch.origin[i]), int(batch.target[i]), may_leave, may_lack,
             {f: batch.lists.of(f) for f in np.flatnonzero(batch.grain == LISTED).tolist()}, batch.lists.is_strict,
             named, batch.rules.all, None if problem.relaxed is None else problem.relaxed.forest, _limit_of(problem),
+            problem.room,
         )  # fmt: skip
 
 
@@ -214,7 +216,8 @@ def pieces(question: RowQuestion, f: int, *, single: bool = False) -> Floats:
 
 def _with_breaks(question: RowQuestion, f: int, last: Floats, after: Floats) -> tuple[Floats, Floats]:
     """The same, cut also where rules see a difference: around the row's own value, and at the ends of conditions."""
-    first = [question.row[f], np.nextafter(question.row[f], np.inf)] if question.rules else []
+    first = [question.row[f], np.nextafter(question.row[f], np.inf)] if question.rules or question.room else []
+    first += _where_room_ends(question, f, last, after) if question.room else []
     for rule in question.rules:
         if type(rule).__name__.removesuffix("Rule") == "Implies":
             for cells in (rule.cause, rule.effect):
@@ -434,7 +437,75 @@ def optimum(question: RowQuestion) -> float:
         return float("inf")
     points = inside(question, low, high)
     answers = question.answers(points) & obeys(question, points)
-    return float(closest(question, low[answers], high[answers]).min()) if answers.any() else float("inf")
+    if not answers.any():
+        return float("inf")
+    cost, points = closest(question, low[answers], high[answers]), points[answers]
+    if question.room is None:
+        return float(cost.min())
+    by_cost = np.argsort(cost, kind="stable")
+    return next((float(cost[k]) for k in by_cost if has_room(question, points[k])), float("inf"))
+
+
+# ---- room to move
+
+
+def reach(question: RowQuestion, f: int, value: float) -> tuple[float, float]:
+    """How far down and up from an answer's value it has to hold; the domain's ends aside."""
+    room, own = question.room, question.row[f]
+    if np.isnan(value) or np.isnan(own) or value == own or question.is_category[f]:
+        return value, value
+    change, size = abs(value - own), 4 * np.finfo(float).eps * (abs(value) + abs(own))
+    beyond = room.above_share[f] * change + room.above_units[f]
+    short = room.below_share[f] * change + room.below_units[f]
+    beyond, short = (way + size if way > 0 else 0.0 for way in (beyond, short))
+    if value > own:
+        return max(value - short, own), value + beyond
+    return value - beyond, min(value + short, own)
+
+
+def within_reach(question: RowQuestion, f: int, value: float) -> Floats:
+    """A value of every piece of a column that who acts on an answer may end up in."""
+    low, high = reach(question, f, value)
+    if not low < high:
+        return np.array([value])
+    held = pieces(replace(question, room=None), f)
+    held = held[:, ~np.isnan(held[0])]
+    first, last = np.maximum(held[0], low), np.minimum(held[1], high)
+    if question.grain[f] == INTEGER:
+        first = np.ceil(first)
+    elif question.grain[f] == FLOAT32:
+        first = round_up(first)
+    elif question.grain[f] == LISTED:
+        first = np.where(np.isin(held[0], question.listed[f]), held[0], np.inf)
+        last = np.where(held[0] >= low, last, -np.inf)
+    return np.append(first[first <= last], value)
+
+
+def has_room(question: RowQuestion, point: Floats) -> bool:
+    """Whether all points around an answer have the wanted prediction."""
+    values = [within_reach(question, f, point[f]) for f in range(len(point))]
+    every = np.stack([own.ravel() for own in np.meshgrid(*values, indexing="ij")], axis=1)
+    forest = question.forest if question.decides is None else question.decides
+    return bool(question.flips(predict(forest, every)).all())
+
+
+def _where_room_ends(question: RowQuestion, f: int, last: Floats, after: Floats) -> list[float]:
+    """Beside all values of answers from which the room ends just before or just after a cell's end."""
+    room, own = question.room, question.row[f]
+    if question.grain[f] == INTEGER:
+        last, after = np.floor(last), np.ceil(after)
+    elif question.grain[f] == FLOAT32:
+        last, after = round_down(last), round_up(after)
+    found = []
+    for end in np.concatenate([last, after]):
+        for share, units in ((room.above_share[f], room.above_units[f]), (-room.below_share[f], -room.below_units[f])):
+            if (share or units) and np.isfinite(share):
+                size = (abs(end - own) - units) / (1 + share)
+                for side in (1.0, -1.0) if end == own else (np.sign(end - own),):
+                    value = own + size * side
+                    width = 64 * np.spacing(max(abs(value), abs(own))) / (1 + share)
+                    found += [value - width, value + width]
+    return [float(value) for value in found if np.isfinite(value)]
 
 
 def faults(question: RowQuestion, point: Floats, distance: float) -> list[str]:
@@ -457,6 +528,8 @@ def faults(question: RowQuestion, point: Floats, distance: float) -> list[str]:
     moved = known & (point != question.row)
     if not question.answers(point[None, :])[0]:
         found.append("the prediction does not flip")
+    if question.room is not None and not has_room(question, point):
+        found.append("there is no room to move")
     if ((point < question.low) | (point > question.high))[known].any():
         found.append("outside its box")
     whole = point == np.round(point)

@@ -379,23 +379,23 @@ def _region(row: _Row, one: Explanation, frame: Any) -> None:
     rng = np.random.default_rng(row.problem.spec.seed)
     n = 40
     points = np.repeat(point[None], n, axis=0)
-    for tolerance in region.tolerances:
-        j = question.place(tolerance.feature)
+    for leeway in region.leeways:
+        j = question.place(leeway.feature)
         column = question.columns[j]
         if column.is_category:
-            points[:, j] = rng.choice([code_of(column, label) for label in tolerance.categories], n)
+            points[:, j] = rng.choice([code_of(column, label) for label in leeway.categories], n)
             continue
         if np.isnan(point[j]):
             continue
         spread = float(question.scale[j])
-        low = point[j] - 2 * spread if tolerance.low is None else max(tolerance.low, point[j] - 1e6 * spread)
-        high = point[j] + 2 * spread if tolerance.high is None else min(tolerance.high, point[j] + 1e6 * spread)
-        ends = np.array([low, high, *(v for v in tolerance.shown if np.isfinite(v) and low <= v <= high)])
+        low = point[j] - 2 * spread if leeway.low is None else max(leeway.low, point[j] - 1e6 * spread)
+        high = point[j] + 2 * spread if leeway.high is None else min(leeway.high, point[j] + 1e6 * spread)
+        ends = np.array([low, high, *(v for v in leeway.shown if np.isfinite(v) and low <= v <= high)])
         drawn = np.where(rng.random(n) < 0.6, rng.choice(ends, n), rng.uniform(low, high, n))
         points[:, j] = np.clip(np.rint(drawn), np.ceil(low), np.floor(high)) if column.is_whole else drawn
     kept = question.wanted(points)
     bad = np.flatnonzero(~kept)
-    told = "" if not bad.size else f"{row.shown(points[bad[0]])} lies in {region.tolerances} around {row.shown(point)}"
+    told = "" if not bad.size else f"{row.shown(points[bad[0]])} lies in {region.leeways} around {row.shown(point)}"
     row.check("region", not bad.size, told)
 
 

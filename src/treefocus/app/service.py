@@ -128,6 +128,7 @@ class Service:
         found = self.explainer(question).explain(
             rows, question.target, question.strategy, time_limit=limit, n_jobs=n_jobs,
             seed=question.seed, progress=False if errand is None else errand.heard, n=question.n, hold=question.hold,
+            tolerance=question.tolerance,
         )  # fmt: skip
         for hear in self.on_answer:
             hear(found)

@@ -41,6 +41,10 @@ class TypedQuestion:
         typer.Option(metavar="MODEL", help=OPTIONS["refits"].told(": a model file") + " Repeatable."),
     ] = None
     hold: Annotated[float | None, typer.Option(metavar="SHARE", help=OPTIONS["hold"].told(": 0.95, say"))] = None
+    tolerance: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help=OPTIONS["tolerance"].told(": 'above 20%', 'income above 500, below 5%'")),
+    ] = None
     schema: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help=OPTIONS["schema"].told(", as `treefocus schema` writes it: .yaml")),
@@ -167,7 +171,7 @@ class TypedQuestion:
 
     def searching(self) -> dict[str, Any]:
         """The options of `Explainer.explain`, but what depends on the model and where the answers go."""
-        return {name: getattr(self, name) for name in ("strategy", "time_limit", "n_jobs", "seed", "hold")}
+        return {name: getattr(self, name) for name in ("strategy", "time_limit", "n_jobs", "seed", "hold", "tolerance")}
 
     def wanted(self, forest: Forest) -> Any:
         """The target, once the model is known."""

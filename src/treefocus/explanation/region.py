@@ -30,7 +30,7 @@ Labels = tuple[tuple[Any, ...] | None, ...] | None
 
 
 @dataclass(frozen=True)
-class Tolerance:
+class Leeway:
     """Where a feature may end up, both ends included; the other features of the region anywhere in theirs.
 
     An end is None where the model has no threshold beyond it: the answer then holds as far as values go.
@@ -47,7 +47,7 @@ class Tolerance:
 class Region:
     """A box around an answer, proven to get the same answer everywhere in it."""
 
-    tolerances: tuple[Tolerance, ...]  # of the features that change, the largest change first
+    leeways: tuple[Leeway, ...]  # of the features that change, the largest change first
     low: Floats  # (n_features,) NaN where the value is missing
     high: Floats  # (n_features,)
     categories: dict[int, Bools]  # by column, which of its cells belong to the box
@@ -62,7 +62,7 @@ class Region:
         return np.asarray(inside.all(axis=1))
 
     def to_text(self, language: str = DEFAULT) -> str:
-        """The tolerances as a sentence."""
+        """The leeways as a sentence."""
         return recourse.region(self, language)
 
 
@@ -184,7 +184,7 @@ def region_of(problem: Problem, point: Floats, changed: Iterable[int], schema: S
     cells = {int(j): box.is_open[j, : n_cells[j]].copy() for j in np.flatnonzero(is_category)}
     is_open = np.array([box.first == 0, box.last == n_cells - 1 - grid.has_sets])
     told = [
-        _tolerance(
+        _leeway(
             schema.names[j],
             (float(low[j]), float(high[j])),
             is_open[:, j],
@@ -264,18 +264,18 @@ def _values(problem: Problem, grid: Grid, box: _Box, point: Floats, numbers: lis
     return np.where(low != point, ends[0], low), np.where(high != point, ends[1], high)
 
 
-def _tolerance(
+def _leeway(
     name: str, ends: tuple[float, float], is_open: Bools, cells: Bools | None, labels: tuple[Any, ...] | None
-) -> Tolerance:
+) -> Leeway:
     if cells is not None:
         own = labels if labels is not None else tuple(range(len(cells)))
-        return Tolerance(
+        return Leeway(
             name, None, None, categories=tuple(label for label, is_in in zip(own, cells, strict=False) if is_in)
         )
     low, high = ends
     shown = _inward(low, high, -1), _inward(high, low, 1)
     shown = shown if shown[0] <= shown[1] else ends
-    return Tolerance(name, None if is_open[0] else low, None if is_open[1] else high, shown=shown)
+    return Leeway(name, None if is_open[0] else low, None if is_open[1] else high, shown=shown)
 
 
 def _inward(end: float, other: float, side: int) -> float:

@@ -106,13 +106,13 @@ def _is_answer(problem: Problem, points: Floats, shown: Floats) -> Bools:
     is_cast = batch.is_single & (shown != batch.rows)
     if not is_cast.any():
         answer, of_shown = kernels.predict(forest, np.concatenate([points, shown])).reshape(2, -1)
-        return np.asarray((of_shown == answer) & batch.obeys(shown))
+        return problem.has_room(shown, np.asarray((of_shown == answer) & batch.obeys(shown)))
     held = np.where(is_cast, as_input(shown, "float32"), shown)
     answer, of_shown, of_held = kernels.predict(forest, np.concatenate([points, shown, held])).reshape(3, -1)
     same = (of_shown == answer) & (of_held == answer)
     boxed = np.where(batch.grain == STEPPED, held, shown)  # a box ends at the steps as the table holds them
     obeys = batch.is_allowed(boxed) & batch.rules.hold(batch.rows, shown)
-    return np.asarray(same & obeys & batch.obeys(held))
+    return problem.has_room(held, np.asarray(same & obeys & batch.obeys(held)))
 
 
 def shortest(

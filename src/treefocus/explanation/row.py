@@ -317,7 +317,7 @@ class Explanation:
         return likeness_of(self.problem, self.counterfactual)
 
     def region(self) -> Region:
-        """A box around the answer in which the model's answer provably stays: a tolerance a changed feature."""
+        """A box around the answer in which the model's answer provably stays: a leeway a changed feature."""
         if self.counterfactual is None:
             raise InvalidInput(f"Row {self.label!r} has no answer around which there could be a region: {self.reason}.")
         return region_of(self.problem, self.counterfactual, self._changed(), self.schema, self.labels)

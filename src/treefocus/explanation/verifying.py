@@ -219,6 +219,8 @@ def _check_point(problem: Problem, point: Floats, claimed: float, bound: float, 
     if problem.isolation is not None:
         told = f"its isolation score is at most {problem.isolation.limit:.9g}"
         checks.append(Check(told, bool(problem.isolation.holds(point)[0])))
+    if problem.room is not None:
+        checks.append(_check_room(problem, point))
     if status is Status.OPTIMAL:
         checks.append(Check("an optimum's bound is its distance", bound >= claimed * (1 - 1e-8) - 1e-10))
     return checks
@@ -232,6 +234,15 @@ def _check_answer(problem: Problem, point: Floats) -> Check:
     if _flips(problem.loosened(), point):
         return Check(f"{told}: to the last digits, which only its own library can tell", holds=False, is_checked=False)
     return Check(told, holds=False)
+
+
+def _check_room(problem: Problem, point: Floats) -> Check:
+    """Whether every point around it gets the wanted answer, searched once more."""
+    told, sure = "the model gives the wanted answer everywhere in the room around it", problem.sure()
+    if sure is not None and sure.has_room(point)[0]:
+        return Check(told, holds=True)
+    is_refuted = bool((problem.loosened().looked_around(point).by >= 0)[0])
+    return Check(told, holds=False, is_checked=is_refuted)
 
 
 def _flips(problem: Problem, point: Floats) -> bool:

@@ -14,7 +14,7 @@ from treefocus import kernels
 from treefocus.constraints.draft import Draft
 from treefocus.constraints.kinds import Constraint
 from treefocus.errors import InvalidInput
-from treefocus.kernels.inputs import Choices, Int8s, Lists, nearest_of
+from treefocus.kernels.inputs import Batch, Choices, Int8s, Lists, nearest_of
 from treefocus.kernels.rules import Cells, ImpliesRule, LinearRule, Rules
 from treefocus.model.categories import Categories, Labels, are_categories
 from treefocus.model.forest import Bools, Floats, Forest, Ints
@@ -338,6 +338,28 @@ def choices_of(
     return Choices(columns, is_category, start.astype(np.intp), value, delta)
 
 
+def within_parts(forest: Forest, batch: Batch, low: Floats, high: Floats, is_open: Bools) -> Batch:
+    """The batch with every row in a part of its domain: narrower ends, and some of its choices' cells."""
+    choices, grid = batch.choices, kernels.grid_of(forest)
+    value, delta = choices.value.copy(), choices.delta.copy()
+    for place in np.flatnonzero(~choices.is_category).tolist():
+        j = int(choices.column[place])
+        cells = slice(choices.start[place], choices.start[place + 1] - 1)  # without the missing value's
+        column = _Column(grid, forest, j, batch.scale[j], batch.grain, np.nan, batch.lists)
+        is_narrower = (low[:, j] > batch.low[:, j]) | (high[:, j] < batch.high[:, j])
+        own = np.where(np.isfinite(delta[:, cells]), value[:, cells], np.nan)
+        found = column.within(own, batch.rows[:, j], low[:, j], high[:, j])
+        value[:, cells] = np.where(is_narrower[:, None], found[0], value[:, cells])
+        delta[:, cells] = np.where(is_narrower[:, None], found[1], delta[:, cells])
+    delta = np.where(is_open, delta, np.inf)
+    with np.errstate(invalid="ignore"):
+        first = np.where(batch.is_category, batch.first, np.clip(batch.first, low, np.maximum(low, high)))
+    return replace(
+        batch, low=low, high=high, first=first,
+        choices=Choices(choices.column, choices.is_category, choices.start, value, delta),
+    )  # fmt: skip
+
+
 def _of_missing(draft: Draft, j: int) -> Floats:
     """(n_rows,) how far a missing value is."""
     stays = np.inf if draft.must_be_known[j] else 0.0
@@ -395,6 +417,24 @@ class _Column:
             value = np.clip(from_, below, np.maximum(below, above))
             value = np.where(is_unknown, self._up(value), value)
             return np.where((below <= above) & (value <= above), value, np.nan)
+
+    def within(self, value: Floats, own: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The same inside of narrower ends, from the closest value of every cell before; own, low and high: (n_rows,).
+
+        What is closest in a smaller interval is the smaller interval's value closest to it.
+        """
+        own, low, high = own[:, None], low[:, None], high[:, None]
+        if self.grain == LISTED:
+            listed = self.lists.of(self.j)
+            cell = np.searchsorted(self.threshold, as_input(listed, self.input_dtype), side="left")
+            columns = [nearest_of(listed[cell == c], value[:, [c]], low, high) for c in range(value.shape[1])]
+            found = np.concatenate(columns, axis=1)
+        else:
+            found = self._closest(value, low, high, np.zeros_like(value, bool))
+        stays = (value == own) & (own >= low) & (own <= high)
+        found = np.where(stays, own, np.where(np.isnan(value), np.nan, found))
+        delta = np.where(np.isnan(own), 1.0, np.abs(found - own) / self.scale)
+        return found, np.where(np.isnan(found), np.inf, delta)
 
     def _up(self, values: Floats) -> Floats:
         if self.grain == STEPPED:

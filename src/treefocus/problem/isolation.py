@@ -19,6 +19,7 @@ from treefocus.errors import reject
 from treefocus.model.categories import Categories, Labels
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.grid import cell_ends, floor_to
+from treefocus.model.ranks import middle, rank, ranked
 from treefocus.model.variants import variant
 
 _UNITS = 16  # in the last place, by which powers and quotients of two libraries may differ
@@ -127,21 +128,10 @@ def _sets(forest: Forest, labels: Labels, inner: NDArray[np.intp], is_category: 
 def _last_below(end: Floats, offset: Floats, scale: Floats) -> Floats:
     """(n,) the largest number x of each with (x - offset) / scale <= end, as a computer subtracts and divides."""
     most = np.finfo(np.float64).max
-    low, high = (np.full(end.shape, _rank(np.array(own))) for own in (-most, most))
+    low, high = (np.full(end.shape, rank(np.array(own))) for own in (-most, most))
     with np.errstate(over="ignore"):
         for _ in range(_STEPS):
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)
-            is_left = (_number(middle) - offset) / scale <= end
-            low, high = np.where(is_left, middle, low), np.where(is_left, high, middle)
-    return _number(low)
-
-
-def _rank(values: Floats) -> NDArray[np.int64]:
-    """Numbers in the order of the floats."""
-    bits = values.view(np.int64)
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
-
-
-def _number(rank: NDArray[np.int64]) -> Floats:
-    """The float with that number."""
-    return np.where(rank < 0, np.int64(-(2**63)) - rank, rank).view(np.float64)
+            between = middle(low, high)
+            is_left = (ranked(between) - offset) / scale <= end
+            low, high = np.where(is_left, between, low), np.where(is_left, high, between)
+    return ranked(low)

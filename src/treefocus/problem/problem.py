@@ -17,10 +17,12 @@ from treefocus import kernels
 from treefocus.kernels.inputs import Batch
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.model.variants import variant
+from treefocus.problem.around import Around, looked_around
 from treefocus.problem.distances import Distance
 from treefocus.problem.isolation import Isolation
 from treefocus.problem.joint import Companion
 from treefocus.problem.targets import Slack
+from treefocus.problem.tolerance import Room
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,7 @@ class Problem:
     also: tuple[Companion, ...] = ()  # other models whose trees the forest has, too: all have to agree
     isolation: Isolation | None = None  # whose limit every answer obeys: the forest has its trees, too
     relaxed: Problem | None = None  # the same without that limit: what is proven of it holds here
+    room: Room | None = None  # to move, that every answer has to have
 
     def __len__(self) -> int:
         return len(self.batch.rows)
@@ -82,9 +85,28 @@ class Problem:
     def is_valid(self, points: Floats) -> Bools:
         """(n_rows,) whether each point gets the wanted answer from the hard forest and obeys every constraint."""
         is_answer = self.batch.is_answer(kernels.predict(self.forest, points), points)
-        if self.isolation is None or not is_answer.any():
-            return is_answer
-        return is_answer & self.isolation.holds(points)
+        if self.isolation is not None and is_answer.any():
+            is_answer &= self.isolation.holds(points)
+        return self.has_room(points, is_answer) if self.room is not None else is_answer
+
+    def has_room(self, points: Floats, is_asked: Bools | None = None) -> Bools:
+        """(n_rows,) whether those of the points that are asked about, answers, have the room to move, proven."""
+        has_room = np.ones(len(points), bool) if is_asked is None else is_asked.copy()
+        rows = np.flatnonzero(has_room)
+        if self.room is not None and rows.size:
+            has_room[rows] = self.subset(rows).looked_around(points[rows]).is_clean
+        return has_room
+
+    def looked_around(self, points: Floats, **limits: Any) -> Around:
+        """What is in the boxes around points, of which each is an answer to its row."""
+        assert self.room is not None
+        forest, batch = (self.relaxed or self).forest, (self.relaxed or self).batch
+        return looked_around(forest, batch, points, self.room.boxes(batch, points), **limits)
+
+    def without_room(self) -> Problem:
+        """The same for answers that need no room to move."""
+        relaxed = None if self.relaxed is None else self.relaxed.without_room()
+        return self if self.room is None else replace(self, room=None, relaxed=relaxed)
 
     def obeys(self, points: Floats) -> Bools:
         """(n_rows,) whether each point obeys every constraint."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from treefocus.problem.isolation import Isolation
 from treefocus.problem.joint import Companion, put_to_all, put_within
 from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Put, Score, Slack, put
+from treefocus.problem.tolerance import Room
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED
 from treefocus.schema.steps import is_sound
 
@@ -45,6 +46,7 @@ def problem_record(problem: Problem, target: Any) -> dict[str, Any]:
         "reach": int(batch.target[0]),
         "distance_function": distance_record(problem.distance),
         **limit,
+        **({} if problem.room is None else {"room": _room_record(problem.room)}),
     }
 
 
@@ -72,18 +74,34 @@ def read_problem(record: dict[str, Any], forest: Forest, also: tuple[Companion, 
     isolation = Isolation.from_record(record["plausibility"], forest.n_features) if "plausibility" in record else None
     plain, slack = _question(record["question"], forest, also, reach)
     distance = read_distance(record["distance_function"], forest.n_features)
+    room = _room(record["room"], forest.n_features) if "room" in record else None
     if isolation is None:
         asked = _with_cells(plain, record["question"], batch)
         _check_cells(batch, asked)
-        return Problem(asked, batch, distance, model=forest, slack=slack, also=also)
-    relaxed = Problem(plain, batch, distance, model=forest, slack=slack, also=also)
+        return Problem(asked, batch, distance, model=forest, slack=slack, also=also, room=room)
+    relaxed = Problem(plain, batch, distance, model=forest, slack=slack, also=also, room=room)
     within = put_within(Put(plain, batch.target, slack), isolation)
     asked = _with_cells(within.forest, record["question"], batch)
     batch = replace(batch, disagreed=asked.n_classes - 1)
     _check_cells(batch, asked)
     return Problem(
-        asked, batch, distance, model=forest, slack=within.slack, also=also, isolation=isolation, relaxed=relaxed
-    )
+        asked, batch, distance, model=forest, slack=within.slack, also=also, isolation=isolation, relaxed=relaxed,
+        room=room,
+    )  # fmt: skip
+
+
+def _room_record(room: Room) -> dict[str, Any]:
+    """What of the change, and how many units besides, every column has on both sides of an answer."""
+    return {one.name: written_numbers(getattr(room, one.name)) for one in fields(room)}
+
+
+def _room(record: dict[str, Any], n: int) -> Room:
+    room = Room(**{one.name: read_numbers(record[one.name]) for one in fields(Room)})
+    for one in fields(room):
+        sizes = getattr(room, one.name)
+        if sizes.shape != (n,) or not (sizes >= 0).all() or (one.name == "below_share" and not (sizes < 1).all()):
+            reject(f"The certificate's {one.name}", f"{n} numbers, 0 or more, shares below 1", sizes.tolist())
+    return room
 
 
 def _with_cells(asked: Forest, record: dict[str, Any], batch: Batch) -> Forest:

@@ -22,6 +22,7 @@ from treefocus.problem.plausibility import Measure, isolation_of
 from treefocus.problem.problem import Examples, Problem
 from treefocus.problem.space import Space
 from treefocus.problem.targets import Interval, Probability, as_targets, one_a_row
+from treefocus.problem.tolerance import Room, Tolerance
 from treefocus.schema.schema import Schema
 
 
@@ -41,6 +42,7 @@ class Question:
     plausibility: Measure | None = None  # how like the data an answer has to be; a limit on isolation is searched under
     orders: Labels | None = None  # per column its categories in their order, where the schema does not say one
     also: tuple[Companion, ...] = ()  # other models that have to give the wanted outcome, too
+    tolerance: Tolerance | None = None  # around an answer, in which every point gets the wanted outcome, too
 
     def problem(self) -> Problem:
         """Put the question for these rows. A value outside the domain may stay; if it moves, towards the domain.
@@ -87,7 +89,10 @@ class Question:
         )
         batch = replace(batch, first=batch.snapped(batch.first))
         known = None if self.examples is None else Examples.of(may.forest, self.examples)
-        return Problem(may.forest, batch, self.distance, forest, known, asked.slack, self.also, isolation, relaxed)
+        room = None if self.tolerance is None else Room.of(self.tolerance, self.schema, may.is_category)
+        return Problem(
+            may.forest, batch, self.distance, forest, known, asked.slack, self.also, isolation, relaxed, room
+        )
 
     def of_row(self, i: int) -> Question:
         """The question of one row."""
@@ -115,7 +120,7 @@ class Question:
     @property
     def is_demanding(self) -> bool:
         """Whether more is asked for than that the model gives the wanted outcome."""
-        return bool(self.also)
+        return bool(self.also) or self.tolerance is not None
 
     @property
     def _is_of_classes(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import plain
 from treefocus.render.text import called, listed_changes, measured
-from treefocus.render.views import MenuView, PriceView, RegionView, RowView, ToleranceView, WhyNotView
+from treefocus.render.views import LeewayView, MenuView, PriceView, RegionView, RowView, WhyNotView
 
 
 def why_not(found: WhyNotView, language: str = DEFAULT) -> str:
@@ -81,13 +81,13 @@ def _menu_line(item: MenuView, phrases: Catalogue) -> str:
 def region(found: RegionView, language: str = DEFAULT) -> str:
     """Where each changed feature may end up."""
     phrases = catalogue(language)
-    if not found.tolerances:
+    if not found.leeways:
         return phrases.nothing
-    told = [_tolerance(one, found, phrases) for one in found.tolerances]
+    told = [_leeway(one, found, phrases) for one in found.leeways]
     return phrases.recourse["region"].format(intervals=phrases.listed(told))
 
 
-def _tolerance(one: ToleranceView, found: RegionView, phrases: Catalogue) -> str:
+def _leeway(one: LeewayView, found: RegionView, phrases: Catalogue) -> str:
     feature = found.schema.in_language(phrases.code)[one.feature]
     words, name = phrases.recourse, called(feature)
     if one.categories:

@@ -167,8 +167,8 @@ class MenuView(Protocol):
     def explanation(self) -> RowView: ...
 
 
-class ToleranceView(Protocol):
-    """Where a feature may end up; see `explanation.region.Tolerance`."""
+class LeewayView(Protocol):
+    """Where a feature may end up; see `explanation.region.Leeway`."""
 
     @property
     def feature(self) -> str: ...
@@ -186,7 +186,7 @@ class RegionView(Protocol):
     """A box around an answer; see `explanation.region.Region`."""
 
     @property
-    def tolerances(self) -> tuple[ToleranceView, ...]: ...
+    def leeways(self) -> tuple[LeewayView, ...]: ...
     @property
     def schema(self) -> Schema: ...
 

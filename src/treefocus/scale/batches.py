@@ -25,6 +25,7 @@ from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
 from treefocus.options import check
 from treefocus.problem.targets import put
+from treefocus.problem.tolerance import Tolerance, as_tolerance
 from treefocus.scale.answers import answer_batch, answer_schema
 from treefocus.schema.dates import Counting
 from treefocus.search import Auto, Status, Strategy, as_strategy
@@ -64,6 +65,7 @@ class Task:
     certificates: str = ""  # `PLAIN` or `WITH_PROOF`: the answers have a column of them, as JSON
     made_at: str | None = None  # what these say of the time
     hold: float | None = None
+    tolerance: Tolerance | None = None
 
     @classmethod
     def of(
@@ -77,6 +79,7 @@ class Task:
         n_jobs: int | None = None,
         seed: int = 0,
         hold: float | None = None,
+        tolerance: Tolerance | float | str | None = None,
     ) -> Task:
         """The task with these options of `explain_batches`; misuse is reported here, not by a worker."""
         if isinstance(target, np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
@@ -89,7 +92,10 @@ class Task:
         if hold is not None:
             explainer.prepare(target, hold)  # here, once, and not by every worker
         alone = copy.copy(explainer)  # which leaves the source model behind
-        return cls(alone, tuple(keep), target, as_strategy(strategy), time_limit, n_jobs, seed, hold=hold)
+        room = as_tolerance(tolerance)
+        return cls(
+            alone, tuple(keep), target, as_strategy(strategy), time_limit, n_jobs, seed, hold=hold, tolerance=room
+        )
 
     def features(self, source: pa.Schema) -> list[str]:
         """The columns of the input that the model reads, in its order; the input is checked."""
@@ -154,6 +160,7 @@ class Task:
             progress=heed,
             seed=self.seed,
             hold=self.hold,
+            tolerance=self.tolerance,
         )
         return found, beyond
 
@@ -200,6 +207,7 @@ def explain_batches(
     n_jobs: int | None = None,
     seed: int = 0,
     hold: float | None = None,
+    tolerance: Tolerance | float | str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Explain record batches, one after the other; each gives a record batch of answers, a line a row, in order.
 
@@ -217,6 +225,7 @@ def explain_batches(
         n_jobs=n_jobs,
         seed=seed,
         hold=hold,
+        tolerance=tolerance,
     )
     return answered(task, (Rows(batch) for batch in batches))
 

@@ -155,6 +155,7 @@ def _question(task: Task, source: RowSource, part_rows: int) -> dict[str, Any]:
         "keep": list(task.keep),
         "part_rows": part_rows,
         **({} if task.hold is None else {"hold": _held(task)}),
+        **({} if task.tolerance is None else {"tolerance": task.tolerance.to_text()}),
     }
     return question | ({"certificates": task.certificates} if task.certificates else {})
 

@@ -16,11 +16,12 @@ from treefocus.model.forest import Floats
 from treefocus.problem.distances import FewestFeatures, Manhattan
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
-from treefocus.search.exact import proven
 from treefocus.search.examples import nearest_examples
 from treefocus.search.focus import Focus
 from treefocus.search.limits import WORK, SearchLimits, check_time_limit, seconds_left
 from treefocus.search.polish import polished
+from treefocus.search.proven import proven
+from treefocus.search.tolerant import with_room
 
 # One short descent is enough where a short search settles the row. For others there are several, that see the forest
 # differently: a soft one that looks far, sharp ones that look close.
@@ -81,6 +82,8 @@ class Auto(Strategy):
     def solve(self, problem: Problem, run: Run) -> Outcome:
         """Seed, polish, prove."""
         limits = SearchLimits.of(self, run.time_limit, run.n_parts)
+        if problem.room is not None:
+            return with_room(self, problem, limits, run.on(len(problem)))
         run = replace(run.on(len(problem)), time_limit=limits.time_limit, n_parts=1)
         if problem.distance.norms is None and problem.distance.compiled is None:
             return Outcome.of_points(problem, self.seeded(problem, run).points)

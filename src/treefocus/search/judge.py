@@ -41,7 +41,10 @@ class Judge:
         if not all(judge._is_at_hand(target) for judge in (self, *self.also)):
             return sure if not self.also else self._sure(target)
         return lambda problem, points: (
-            problem.obeys(points) & self._says_so(target, problem, points) & _is_like_data(problem, points)
+            problem.obeys(points)
+            & self._says_so(target, problem, points)
+            & _is_like_data(problem, points)
+            & _has_room(problem, points)
         )
 
     def overrule(self, target: Any, problem: Problem, outcome: Outcome) -> list[int]:
@@ -116,6 +119,14 @@ class Judge:
 def _is_like_data(problem: Problem, points: Floats) -> Bools:
     """(n_rows,) whether each point obeys the limit of plausibility that is part of the problem, by its own measure."""
     return np.ones(len(points), bool) if problem.isolation is None else problem.isolation.holds(points)
+
+
+def _has_room(problem: Problem, points: Floats) -> Bools:
+    """(n_rows,) whether each point has the room to move that was asked for, as far as can be told for sure."""
+    if problem.room is None:
+        return np.ones(len(points), bool)
+    form = problem.sure()
+    return np.zeros(len(points), bool) if form is None else form.has_room(points)
 
 
 def _lies_in(interval: Interval, values: Any) -> Bools:

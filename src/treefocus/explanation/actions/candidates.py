@@ -169,7 +169,7 @@ def _deep_in_region(answers: Answers, i: int) -> Action:
     problem = group.problem.subset(np.array([place]))
     changed = [step.column for step in action.steps]
     region = region_of(problem, answers.points[i], changed, answers.schema, answers.table.labels)
-    ends = {one.feature: one for one in region.tolerances}
+    ends = {one.feature: one for one in region.leeways}
     for step in action.steps:
         low, high = ends[step.feature].shown if step.feature in ends else (np.nan, np.nan)
         end = high if step.kind == AT_LEAST else low
