@@ -114,7 +114,8 @@ def test_damage_is_found(folder: Path, damage: Callable[[Path], None], text: str
 @pytest.mark.parametrize(
     ("column", "value", "text"),
     [("income", 1, "the model says"), ("outcome", "declined", "outcome is declined, the model says approved"),
-     ("distance", 0.001, "the certificate tells of another answer")],
+     ("distance", 0.001, "the certificate tells of another answer"),
+     ("recent_inquiries", 1, "the certificate tells of other values")],
 )  # fmt: skip
 def test_a_forged_answer_is_found(explainer: Explainer, folder: Path, column: str, value: Any, text: str) -> None:
     """Whatever the hashes say: an answer that is none is found on the model, or by its certificate."""

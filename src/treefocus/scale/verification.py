@@ -25,6 +25,7 @@ from treefocus.explanation.verifying import Check, Verification
 from treefocus.explanation.verifying import verify as verify_certificate
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Forest
+from treefocus.problem.problem_record import read_numbers
 from treefocus.scale import manifest as manifests
 from treefocus.scale.answers import column_of
 from treefocus.scale.manifest import DONE, EARLIER, Manifest, Part
@@ -161,8 +162,7 @@ class _Tally:
 
     def hear_model(self, answers: pa.Table, names: Sequence[str], forest: Forest) -> None:
         """Ask the model about rows and counterfactuals again, where it answers in classes and reads no dates."""
-        kinds = [answers.schema.field(name).type for name in _features(answers)]
-        if forest.decision == "value" or len(kinds) != forest.n_features or any(map(pa.types.is_temporal, kinds)):
+        if forest.decision == "value" or not _has_values(answers, forest):
             return
         has_answer = np.array([one is not None for one in answers["distance"].to_pylist()], bool)
         if not has_answer.any():
@@ -180,14 +180,17 @@ class _Tally:
         self, answers: pa.Table, names: Sequence[str], lines: Sequence[dict[str, Any] | None], forest: Forest
     ) -> None:
         """Hold certificates to their answers, and follow the proofs in them."""
-        record = forest.to_record()
-        for answer, name, line in zip(answers.to_pylist(), names, lines, strict=True):
+        record, values = forest.to_record(), _values(answers, forest)
+        for answer, name, line, own in zip(answers.to_pylist(), names, lines, values, strict=True):
             if line is None:
                 if answer["status"] != "INVALID":
                     self.failures.append(f"{name}: there is no certificate")
                 continue
             if (line["status"], line["distance"]) != (answer["status"], answer["distance"]):
                 self.failures.append(f"{name}: the certificate tells of another answer")
+                continue
+            if own is not None and not _is_told(own, line):
+                self.failures.append(f"{name}: the certificate tells of other values")
                 continue
             failed = verify_certificate(line, forest).failed
             code = judge(line, record)[0]
@@ -208,6 +211,32 @@ class _Tally:
         elif self.n_rows:
             found.append(Check("that nothing is closer: no certificates with proofs were written", False, False))
         return found
+
+
+def _is_told(own: tuple[Any, Any], line: dict[str, Any]) -> bool:
+    """Whether a certificate speaks of this row, to the digits of a float of 32 bits, and of this counterfactual."""
+    row, point = own
+    if line["point"] is None or not np.array_equal(point, read_numbers(line["point"]), equal_nan=True):
+        return False
+    with np.errstate(over="ignore"):  # a column of float32 tells what was before in its own few digits
+        return np.array_equal(row.astype(np.float32), read_numbers(line["row"]).astype(np.float32), equal_nan=True)
+
+
+def _values(answers: pa.Table, forest: Forest) -> list[tuple[Any, Any] | None]:
+    """What each row and its counterfactual are in the forest's coding; None where there is no answer, or no saying."""
+    found: list[tuple[Any, Any] | None] = [None] * len(answers)
+    told = [i for i, one in enumerate(answers["distance"].to_pylist()) if one is not None]
+    if told and _has_values(answers, forest):
+        some = answers.take(pa.array(told))
+        for i, row, point in zip(told, _rows(some, forest), _points(some, forest), strict=True):
+            found[i] = row, point
+    return found
+
+
+def _has_values(answers: pa.Table, forest: Forest) -> bool:
+    """Whether the columns are the forest's own, as numbers and words."""
+    kinds = [answers.schema.field(name).type for name in _features(answers)]
+    return len(kinds) == forest.n_features and not any(map(pa.types.is_temporal, kinds))
 
 
 def _features(answers: pa.Table) -> list[str]:
