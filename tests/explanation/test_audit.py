@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.tree import DecisionTreeClassifier
 
+from support.examples import n_examples
 from support.interchange import ROOT
 from support.questions import stump
 from treefocus import Explainer, Explanations, Fixed, InvalidInput, Status, loans
@@ -22,7 +24,7 @@ from treefocus.explanation.audit.audit import Audit
 from treefocus.explanation.audit.disparities import corrected, disparities_of
 from treefocus.explanation.audit.resampling import weights
 from treefocus.explanation.audit.sums import HELPED, OPEN, PRECLUDED, AuditedRows, GroupSums
-from treefocus.explanation.audit.suppression import suppressed
+from treefocus.explanation.audit.suppression import suppressed, totals_of
 
 mpl.use("Agg")
 
@@ -318,13 +320,63 @@ def test_intervals_hold_the_true_mean_about_as_often_as_they_say() -> None:
 # --- nobody is told of
 
 
-@given(st.lists(st.integers(1, 60), min_size=2, max_size=6), st.integers(2, 30))
-def test_what_is_hidden_cannot_be_computed(sizes: list[int], min_group: int) -> None:
-    rows = {(k,): size for k, size in enumerate(sizes)}
-    hidden = suppressed(rows, [list(rows)], min_group)
-    assert hidden >= {key for key, size in rows.items() if size < min_group}
-    total = sum(rows[key] for key in hidden)
-    assert not hidden or hidden == set(rows) or (len(hidden) > 1 and total >= min_group)
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 60)), min_size=2, max_size=6), st.integers(2, 30))
+def test_what_is_hidden_cannot_be_computed(sizes: list[tuple[int, int]], min_group: int) -> None:
+    counts = {(k,): (rows, min(rows, asked)) for k, (rows, asked) in enumerate(sizes)}
+    hidden = suppressed(counts, [list(counts)], min_group)
+    assert hidden >= {key for key, own in counts.items() if any(0 < count < min_group for count in own)}
+    total = np.sum([counts[key] for key in hidden], axis=0)
+    is_few = hidden and any(0 < count < min_group for count in total.tolist())
+    assert not hidden or hidden == set(counts) or (len(hidden) > 1 and not is_few)
+
+
+@settings(max_examples=n_examples(20))
+@given(st.integers(0, 10_000))
+def test_no_sums_taken_together_give_a_hidden_group_away(seed: int) -> None:
+    """Of three columns and their crossings: two tables that agree in all that is shown differ in what is hidden."""
+    draw = np.random.default_rng(seed)
+    shape = [int(size) for size in draw.integers(2, 5, draw.integers(1, 4))]
+    names = tuple("abc"[: len(shape)])
+    counts = {tuple(map(int, key)): (int(draw.choice([3, 12, 40])),) for key in np.ndindex(*shape)}
+    hidden: set[Any] = set()
+    for k, name in enumerate(names if len(names) > 1 else ()):
+        margin = {
+            (label,): (sum(own[0] for key, own in counts.items() if key[k] == label),) for label in range(shape[k])
+        }
+        hidden |= {((name,), key) for key in suppressed(margin, totals_of(list(margin), (name,), ()), 20)}
+    gone = {key for key in counts if any(((name,), (key[k],)) in hidden for k, name in enumerate(names))}
+    totals = totals_of(list(counts), names, hidden)
+    left_out = suppressed(counts, totals, 20, gone)
+    unknown = sorted(left_out)
+    sums = np.array([[float(key in own) for key in unknown] for own in totals])
+    for k, _ in enumerate(unknown if len(left_out) < len(counts) else ()):
+        alone = np.zeros(len(unknown))
+        alone[k] = 1.0
+        assert np.linalg.matrix_rank(np.vstack([sums, alone])) > np.linalg.matrix_rank(sums)
+
+
+@settings(max_examples=n_examples(5))
+@given(st.integers(0, 10_000))
+def test_no_number_is_of_few_people(seed: int) -> None:
+    """Means of what is asked are of as many people, and so are those that the rest of a total gives away."""
+    draw = np.random.default_rng(seed)
+    n, few = 80, 7
+    data = pd.DataFrame({"x": draw.integers(0, 9, n), "y": draw.integers(0, 9, n)}).astype(float)
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(data, data["x"] + draw.integers(0, 4, n) > 7)
+    label = draw.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    audit = Explainer(model, data).explain(data, target=True).audit(label.tolist(), min_group=few, why=0)
+    for group in (audit.whole, *audit.groups):
+        if not group.is_hidden:
+            assert all(count == 0 or count >= few for count in (group.rows, group.asked, group.helped))
+    frame = pd.DataFrame(audit.features_frame().to_dict())
+    for way in ("up", "down"):
+        is_told = frame[f"mean_{way}"].notna()
+        assert (frame[way][is_told] >= few).all()
+        for _, own in frame.groupby("feature"):
+            whole, parts = own[own["group"] == own["group"].iloc[0]], own.iloc[1:]
+            if whole[f"mean_{way}"].notna().all():
+                rest = int(whole[way].iloc[0] - parts[way][parts[f"mean_{way}"].notna()].sum())
+                assert rest == 0 or rest >= few
 
 
 @given(st.integers(0, 10_000))

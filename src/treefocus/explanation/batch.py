@@ -253,7 +253,8 @@ class Explanations(Answers):
         reference : mapping of columns to labels, optional
             The group that the others of a column are compared with; its largest if not given.
         min_group : int
-            Groups of fewer rows are not shown, nor others from which they could be computed.
+            Groups are not shown if fewer people stand behind one of their numbers, nor others from which they could be
+            computed.
         level : float
             Of the intervals, and the chance of no false finding at all.
         why : int

@@ -118,8 +118,8 @@ def warnings(facts: Record) -> tuple[str, ...]:
     hidden = [group for group in facts["groups"] if group["is_hidden"]]
     if hidden:
         told.append(
-            f"{len(hidden)} group{'s are' if len(hidden) > 1 else ' is'} not shown: of fewer than {facts['min_group']} "
-            "rows, or needed to hide one that is."
+            f"{len(hidden)} group{'s are' if len(hidden) > 1 else ' is'} not shown: fewer than {facts['min_group']} "
+            "people are behind one of the numbers, or it is needed to hide one that is."
         )
     small = [group for group in facts["groups"] if not group["is_hidden"] and group["is_small"]]
     if small:

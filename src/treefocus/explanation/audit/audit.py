@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import chain
+from itertools import chain, product
 from numbers import Integral, Real
 from operator import add
 from pathlib import Path
@@ -27,8 +27,8 @@ from treefocus.explanation.audit.preclusion import (
     sampled,
 )
 from treefocus.explanation.audit.reading import audited_rows
-from treefocus.explanation.audit.sums import GroupSums
-from treefocus.explanation.audit.suppression import suppressed
+from treefocus.explanation.audit.sums import PARTS, GroupSums, Part
+from treefocus.explanation.audit.suppression import is_few, suppressed, totals_of
 from treefocus.explanation.change import plain
 from treefocus.render import audit as told
 from treefocus.render import audit_html, audit_plot
@@ -132,7 +132,8 @@ class Audit:
     def whole(self) -> AuditedGroup:
         """All rows."""
         sums = reduce(add, self.sums.values())
-        return AuditedGroup((), (), sums, self.frame.level, int(sums.counts.sum()) < self.frame.min_group)
+        few = self.frame.min_group
+        return AuditedGroup((), (), sums, self.frame.level, sums.people[0] < few or is_few(sums.people, few))
 
     @cached_property
     def groups(self) -> tuple[AuditedGroup, ...]:
@@ -193,13 +194,31 @@ class Audit:
         if not self.frame.min_group:
             return hidden
         for names, own in self._levels.items():
-            rows = {key: int(sums.counts.sum()) for key, sums in own.items()}
-            margins = [[key for key in own if key[k] == label] for k, label in _margins(names, own)]
+            counts = {key: sums.people for key, sums in own.items()}
             gone = {
                 key for key in own for k, name in enumerate(names) if ((name,), (key[k],)) in hidden and len(names) > 1
             }
-            hidden |= {(names, key) for key in suppressed(rows, [own, *margins], self.frame.min_group, gone)}
+            totals = totals_of(list(own), names, hidden)
+            hidden |= {(names, key) for key in suppressed(counts, totals, self.frame.min_group, gone)}
         return hidden
+
+    @cached_property
+    def _personal(self) -> dict[tuple[tuple[str, ...], Key], set[Part]]:
+        """Of each group, the parts of features whose means tell of too few people, or give away those of another."""
+        found: dict[tuple[tuple[str, ...], Key], set[Part]] = {}
+        for names, own in ({(): {(): self.whole.sums}} | self._levels).items() if self.frame.min_group else ():
+            gone = {key for key in own if (names, key) in self._hidden}
+            for part in product(range(len(self.frame.features)), PARTS):
+                counts = {key: (sums.asked_for(*part),) for key, sums in own.items()}
+                asked = {key: count for key, count in counts.items() if count != (0,)}
+                totals = totals_of(list(asked), names, self._hidden)
+                for key in suppressed(asked, totals, self.frame.min_group, gone & set(asked)):
+                    found.setdefault((names, key), set()).add(part)
+        return found
+
+    def _features(self, group: AuditedGroup) -> list[dict[str, Any]]:
+        kept_back = self._personal.get((group.columns, group.labels), set())
+        return group.features(self.frame.features, self.frame.units, kept_back)
 
     def _reference(self, names: tuple[str, ...], shown: Mapping[Key, GroupSums]) -> Key | None:
         """The group that was named, or the largest."""
@@ -218,7 +237,6 @@ class Audit:
     def _facts(self) -> dict[str, Any]:
         """All that is shown, for JSON and for whoever draws; nothing of groups that are not shown."""
         whole, shown = self.whole, [group for group in self.groups if not group.is_hidden]
-        names, units = self.frame.features, self.frame.units
         return {
             "format": FORMAT,
             "distance": self.frame.distance,
@@ -226,12 +244,12 @@ class Audit:
             "min_group": int(self.frame.min_group),
             "columns": list(self.frame.columns),
             "whole": whole.record(),
-            "features": [] if whole.is_hidden else whole.features(names, units),
+            "features": [] if whole.is_hidden else self._features(whole),
             "groups": [group.record() for group in self.groups],
             "group_features": [
                 {"columns": list(group.columns), "labels": list(group.labels)} | one
                 for group in shown
-                for one in group.features(names, units)
+                for one in self._features(group)
             ],
             "disparities": [one.record() for one in self.disparities],
             "preclusion": preclusion_record(
@@ -291,13 +309,6 @@ class Audit:
 
     def __repr__(self) -> str:
         return self.to_text()
-
-
-def _margins(names: Sequence[str], own: Iterable[Key]) -> list[tuple[int, Any]]:
-    """Of a crossing, every place and label: sums over their groups are known."""
-    if len(names) < 2:
-        return []
-    return list(dict.fromkeys((k, label) for key in own for k, label in enumerate(key)))
 
 
 def audit_of(

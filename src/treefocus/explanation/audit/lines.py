@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from treefocus.explanation.audit.sums import (
     SUM_UP,
     UNREADABLE,
     GroupSums,
+    Part,
 )
 from treefocus.explanation.audit.sums import UP as GROWS
 
@@ -131,27 +132,30 @@ class AuditedGroup:
             "median": numbers(self.median), "changes": number(self.changes),
         }  # fmt: skip
 
-    def features(self, names: Sequence[str], units: Sequence[str]) -> list[dict[str, Any]]:
-        """What each feature is asked for, the most asked-for first; for JSON."""
+    def features(
+        self, names: Sequence[str], units: Sequence[str], kept_back: Collection[Part] = ()
+    ) -> list[dict[str, Any]]:
+        """What each feature is asked for, the most asked-for first; for JSON. kept_back: parts without their means."""
         found = [
-            _feature(name, unit, own, self.helped)
-            for name, unit, own in zip(names, units, self.sums.features, strict=True)
+            _feature(name, unit, own, self.helped, {part for feature, part in kept_back if feature == k})
+            for k, (name, unit, own) in enumerate(zip(names, units, self.sums.features, strict=True))
         ]
         return sorted((one for one in found if one["rows"]), key=lambda one: -one["rows"])
 
 
-def _feature(name: str, unit: str, own: Any, n_helped: int) -> dict[str, Any]:
+def _feature(name: str, unit: str, own: Any, n_helped: int, kept_back: Collection[int]) -> dict[str, Any]:
     n_up, n_down, n_other = (int(own[k]) for k in (GROWS, DOWN, OTHER))
     n_rows = n_up + n_down + n_other
+    shown = {GROWS: n_up, DOWN: n_down, SHARE: n_helped} | dict.fromkeys(kept_back, 0)
     return {
         "feature": name,
         "unit": unit,
         "rows": n_rows,
         "share": n_rows / n_helped if n_helped else 0.0,
         "up": n_up,
-        "mean_up": number(own[SUM_UP] / n_up if n_up else math.nan),
+        "mean_up": number(own[SUM_UP] / n_up if shown[GROWS] else math.nan),
         "down": n_down,
-        "mean_down": number(own[SUM_DOWN] / n_down if n_down else math.nan),
+        "mean_down": number(own[SUM_DOWN] / n_down if shown[DOWN] else math.nan),
         "other": n_other,
-        "share_of_burden": float(own[SHARE] / n_helped) if n_helped else 0.0,
+        "share_of_burden": number(own[SHARE] / n_helped if shown[SHARE] else math.nan),
     }

@@ -24,6 +24,8 @@ LOW, HIGH, N_CHANGES = 3, 4, 5  # totals, after those of the first three kinds
 N_TOTALS = 6
 UP, DOWN, OTHER, SUM_UP, SUM_DOWN, SHARE = range(6)  # of a feature
 N_OF_FEATURE = 6
+PARTS = (UP, DOWN, SHARE)  # of a feature, that have a mean
+Part = tuple[int, int]  # a feature, and one of these
 
 _SMALLEST, _STEP, _N_BINS = 1e-9, math.log(1.02), 2_450  # bins 2 % wide, up to about 1e12
 
@@ -91,6 +93,15 @@ class GroupSums:
     def n_helped(self) -> int:
         """Rows with a way out."""
         return int(self.counts[HELPED])
+
+    @property
+    def people(self) -> tuple[int, int, int]:
+        """Who stands behind its numbers: all rows, those asked for something, and those with a way out."""
+        return int(self.counts.sum()), self.n_asked, self.n_helped
+
+    def asked_for(self, feature: int, part: int) -> int:
+        """How many are asked to raise a feature, to lower it, or to change it at all."""
+        return int(self.features[feature, [UP, DOWN, OTHER] if part == SHARE else [part]].sum())
 
     def preclusion(self) -> tuple[float, float]:
         """The share of rows without a way out: proven, and at most (rows of which nothing is known count)."""
