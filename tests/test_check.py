@@ -210,10 +210,7 @@ def leaves_of(boxes):
         token = boxes[at]
         if token <= CELL:
             found.append(at)
-        if token == check.CELLS:
-            at += 3 + boxes[at + 2]
-        else:
-            at += {EMPTY: 1, CELL: 1, SCORE: 2, check.WEIGH: 2, check.STAY: 2, check.SLICE: 2}.get(token, 3)
+        at += 3 + 2 * boxes[at + 2] if token == check.SPLIT else {EMPTY: 1, CELL: 1}.get(token, 2)
     return found
 
 
@@ -294,6 +291,37 @@ def test_a_rule_that_is_not_asked_for_closes_nothing():
         assert judge(record, file)[0] == REJECTED
 
 
+def with_cells(record, column, cells):
+    """The same with other cells of a column in its proof."""
+    bad = copy.deepcopy(record)
+    bad["proof"]["cells"][column] = cells
+    return bad
+
+
+@pytest.mark.parametrize("constraints", [[], [MayBeMissing("income")]])
+def test_cells_that_leave_out_an_allowed_value_are_rejected(constraints):
+    """Numbers, whole numbers, categories and missing values: whatever is dropped, narrowed or thrown together."""
+    frame, made = mixed()
+    frame["age"] = frame["age"].astype(int)
+    certificates, file = certified(
+        Explainer(made, frame, distance="manhattan", constraints=constraints), frame.iloc[:8]
+    )
+    proven = [one for one in certificates if "proof" in one]
+    assert len(proven) >= 4
+    for record in proven:
+        for column, cells in enumerate(record["proof"]["cells"]):
+            for i in {0, len(cells) // 2, len(cells) - 1}:
+                assert judge(with_cells(record, column, cells[:i] + cells[i + 1 :]), file)[0] == REJECTED
+                low, high = cells[i]
+                if low != "nan" and low < high:
+                    narrower = [*cells[:i], [low + (high - low) / 2, high], *cells[i + 1 :]]
+                    assert judge(with_cells(record, column, narrower), file)[0] == REJECTED
+            numbers = [one for one in cells if one[0] != "nan"]
+            if len(numbers) > 1 and record["row"][column] != "nan":  # the row's own value is in it with others
+                whole = [[numbers[0][0], numbers[-1][1]], *cells[len(numbers) :]]
+                assert judge(with_cells(record, column, whole), file)[0] == REJECTED
+
+
 def with_weights(record, change):
     """The same with other points and prices in its proof."""
     bad = copy.deepcopy(record)
@@ -324,10 +352,11 @@ COUPLED = {"mahalanobis": "mahalanobis", "squared": Mahalanobis(squared=True), "
 def coupled(name):
     """Certificates of a small forest under a distance that couples its columns."""
     if name == "cosine":  # a drawn one: where scaling the row flips the model, an angle of 0 is enough
-        explainer, found = answered(drawn(157))
+        explainer, found = answered(drawn(36))
         file = json.loads(json.dumps(explainer.forest.to_record()))
         certificates = [through_json(one.certificate(proof=True)) for one in found]
         assert [judge(record, file)[0] for record in certificates] == [ACCEPTED] * 2
+        assert all(record["distance"] > 0 for record in certificates)
         return certificates, file
     rows = np.random.default_rng(0).normal(size=(200, 4))
     forest = RandomForestClassifier(4, max_depth=3, random_state=0).fit(rows, rows[:, 0] > rows[:, 1])

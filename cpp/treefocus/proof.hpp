@@ -1,6 +1,6 @@
 // A proof written down: the tree of boxes that a search at a fixed limit goes through, in
-// pre-order, with the reason for which each box at its end is closed. docs/proof.md has the format;
-// src/treefocus/check.py reads it and believes none of it.
+// pre-order, with the reason for which each box at its end is closed, in the cells of the grid.
+// src/treefocus/explanation/proof.py tells it in allowed values, as docs/proof.md has the format.
 #pragma once
 
 #include <utility>
@@ -16,7 +16,7 @@ struct Distance;
 struct Batch;
 struct Control;
 
-// What the boxes are written in; check.py has the same list.
+// What the boxes are written in; explanation/proof.py reads it.
 enum class ProofStep : std::int32_t {
     none_left = 0,  // closed: nothing of the box is allowed and cheaper than the claim
     score = 1,      // closed: a test cannot be met: its number follows

@@ -68,9 +68,10 @@ def certify(
         record["words"] = [[column, list(own)] for column, own in words.items()]
     if larger is not None:
         record["larger"] = larger
-    argument = prove(problem, lower_bound) if with_proof else None
-    if argument is not None and _is_sound(record, argument, problem):
-        record["proof"] = argument
+    for argument in prove(problem, lower_bound) if with_proof else ():
+        if _is_sound(record, argument, problem):
+            record["proof"] = argument
+            break
     return record | {"fingerprint": digest(record)}
 
 

@@ -1,56 +1,183 @@
 """The proof of a certificate: why no answer is nearer than is claimed, box by box (docs/proof.md).
 
-One more search, at the claim itself, writes down every split and every reason. `treefocus.check` reads it, and needs to
-believe nothing of it.
+One more search, at the claim itself, writes down every split and every reason. Here its cells are told as ranges of
+allowed values, so that `treefocus.check`, which reads it, needs to know nothing of grids, and believes none of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treefocus import kernels
+from treefocus.explanation.cells import ProofCells
 from treefocus.kernels.inputs import CompiledDistance, Metric
+from treefocus.kernels.rules import LinearRule
+from treefocus.model.forest import Floats
 from treefocus.problem.problem import Problem
 
-FORMAT = "treefocus-proof-2"
+FORMAT = "treefocus-proof-3"
 _BELOW = 1e-9  # of the bound: the search is right to 1e-10, and is asked a little less than what it has proven
 _CLAIMED = 4e-9  # of the bound: and what is claimed is a little less again
 _NOISE = {Metric.COSINE: 5e-11, Metric.MAHALANOBIS: 1e-9, Metric.MAHALANOBIS_SQUARED: 1e-18}  # and this besides
 _MOST_BOXES = 300_000  # more would be no proof that anybody wants to keep: about two million bytes
 _DIGITS = 14  # of a point: the bound that it gives is right to many more than are claimed
+_BEYOND = 1e-6  # of the way that a column can go under Mahalanobis: a cell begins so much behind it
+_ABOVE, _BELOW_IT, _CELLS, _FROM, _UP_TO, _STAY, _SLICE = range(4, 11)  # splits, as proof.hpp has them
+_SCORE, _WEIGH, _SPLIT = 1, 3, 4  # what the boxes are written in; 0 and 2 are the other reasons
+_FINEST = 4096  # parts of a cosine's length; a column has an eighth of them
 
 
-def prove(problem: Problem, lower_bound: float) -> dict[str, Any] | None:
-    """The proof of a problem of one row; None where there is nothing to prove, or none can be written down."""
+def prove(problem: Problem, lower_bound: float) -> Iterator[dict[str, Any]]:
+    """Proofs of a problem of one row, the shortest first; none where there is nothing to prove, or nothing to write."""
     problem = problem.loosened()
     distance = problem.distance.compiled if problem.distance.norms is None else problem.distance.norms
     # The model's own number is another than its trees', or other forests have a say.
     is_wrapped = bool(problem.model.maps or problem.model.rounding or problem.forest.members)
     below = lower_bound * (1 - _CLAIMED) - (_NOISE[distance.metric] if isinstance(distance, CompiledDistance) else 0.0)
     if distance is None or is_wrapped or not below > 0:
-        return None
+        return
     goals: list[kernels.RecordedGoal]
     if not problem.has_box[0]:
         goals = [([0], [], [])] * _n_goals(problem)
     else:
         limit = lower_bound * (1 - _BELOW)
         goals = kernels.record_proof(problem.forest, distance, problem.batch, limit, node_limit=_MOST_BOXES)
-    if not goals:
-        return None
-    return {
-        "format": FORMAT,
-        "below": below if np.isfinite(below) else str(below),
-        "goals": [
-            {"boxes": boxes, "values": values, "weights": [(_rounded(point), prices) for point, prices in weights]}
-            for boxes, values, weights in goals
-        ],
-    }
+    n_parts = 64 if isinstance(distance, CompiledDistance) and distance.metric is Metric.COSINE else _FINEST
+    while goals and n_parts <= _FINEST:
+        written = _Written(problem, goals, below, n_parts)
+        yield {
+            "format": FORMAT,
+            "below": below if np.isfinite(below) else str(below),
+            "cells": [[[_number(a), _number(b)] for a, b in zip(c.first, c.last, strict=True)] for c in written.cells],
+            "lengths": written.lengths,
+            "goals": [written.goal(*one) for one in goals],
+        }
+        n_parts *= 8
 
 
-def _rounded(point: list[float]) -> list[float]:
-    return [float(f"{value:.{_DIGITS}g}") for value in point]
+class _Written:
+    """What the search has recorded, in the cells of the proof."""
+
+    def __init__(self, problem: Problem, goals: list[kernels.RecordedGoal], below: float, n_parts: int) -> None:
+        batch = problem.batch
+        n = batch.rows.shape[1]
+        at: list[set[float]] = [set() for _ in range(n + 1)]
+        for _, values, _ in goals:
+            for column, value in values:
+                at[column] |= {value} if column < 0 else {value, float(np.nextafter(value, np.inf))}
+        compiled = problem.distance.compiled if problem.distance.norms is None else None
+        lengths = at.pop()
+        if compiled is not None and compiled.metric is not Metric.COSINE:
+            self._reach(problem, compiled, below, at)
+        self.lengths: list[float] = []
+        self.n_parts = n_parts
+        if compiled is not None and compiled.metric is Metric.COSINE:
+            weight = np.where(~batch.is_category & ~np.isnan(batch.rows[0]), compiled.weight, 0.0)
+            for f in np.flatnonzero(weight).tolist():
+                at[f] |= set(np.linspace(*self._seen(problem, f), n_parts // 8 + 1).tolist())
+            self.row_length, self.lengths = self._lengths(problem, weight, lengths)
+        self.cells = [ProofCells.of(problem.forest, batch, f, own) for f, own in enumerate(at)]
+        self.is_priced = [
+            not any(np.isnan(self.cells[f].begin).any() for f in rule.columns)
+            for rule in batch.rules.all
+            if isinstance(rule, LinearRule)
+        ]
+
+    @staticmethod
+    def _reach(problem: Problem, distance: CompiledDistance, below: float, at: list[set[float]]) -> None:
+        """How far a column alone can go below the claim: what is farther is a cell of its own."""
+        if not np.isfinite(below):
+            return
+        limit = below**2 if distance.metric is Metric.MAHALANOBIS else below
+        away = np.sqrt(limit * np.diag(np.linalg.inv(distance.inverse))) * problem.batch.scale * (1 + _BEYOND)
+        for f, x in enumerate(problem.batch.rows[0]):
+            if np.isfinite(x + away[f]):
+                at[f] |= {float(x - away[f]), float(x + away[f])}
+
+    def _lengths(self, problem: Problem, weight: Floats, cuts: set[float]) -> tuple[float, list[float]]:
+        """The row's length, and where the lengths along it are cut: where the search has, and evenly in between."""
+        batch, row = problem.batch, _in_space(problem)
+        length = float(np.sqrt((weight * row**2).sum()))
+        ends = np.zeros(2)
+        for f in np.flatnonzero(weight * row).tolist():
+            place = (np.array([*self._seen(problem, f)], np.float64) - batch.offset[f]) / batch.scale[f]
+            ends += np.sort(weight[f] * row[f] * place)
+        known = [float(cut * length) for cut in cuts]
+        low, high = max(float(ends[0]), 0.0), max(float(ends[1]), *known, 0.0)
+        even = [*np.linspace(low, high, self.n_parts + 1), *(high * 2.0 ** np.arange(1, 20))]
+        return length, sorted({float(one) for one in (*known, *even) if one > 0 and np.isfinite(one)})
+
+    @staticmethod
+    def _seen(problem: Problem, f: int) -> tuple[float, float]:
+        """From where to where a column's values are looked at closely: its ends, or some way around where it is cut."""
+        grid, batch = kernels.grid_of(problem.forest), problem.batch
+        cuts = grid.threshold[grid.start[f] : grid.start[f + 1]]
+        about = np.append(cuts[np.isfinite(cuts)], batch.rows[0, f])
+        far = 4 * (np.abs(about).max() + abs(batch.offset[f]) + batch.scale[f])
+        return max(float(batch.low[0, f]), -far), min(float(batch.high[0, f]), far)
+
+    def goal(
+        self, tokens: list[int], values: list[tuple[int, float]], weights: list[tuple[Any, Any]]
+    ) -> dict[str, Any]:
+        """The boxes of a goal and their weights."""
+        boxes: list[int] = []
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            at += 1
+            if token in (_SCORE, _WEIGH):
+                boxes += [token, tokens[at]]
+                at += 1
+            elif token < _ABOVE:
+                boxes.append(token)
+            else:
+                n_more = 1 if token in (_STAY, _SLICE) else 2 + (tokens[at + 1] if token == _CELLS else 0)
+                boxes += self._split(token, tokens[at : at + n_more], values)
+                at += n_more
+        return {"boxes": boxes, "weights": [self._weights(*one) for one in weights]}
+
+    def _split(self, token: int, numbers: list[int], values: list[tuple[int, float]]) -> list[int]:
+        """A split as ranges of cells on the first side."""
+        if token == _SLICE:
+            begin = 1 + self.lengths.index(float(values[numbers[0]][1] * self.row_length))
+            return [_SPLIT, len(self.cells), 1, begin, len(self.lengths) + 1]
+        f = numbers[0]
+        value = values[numbers[1]][1] if token in (_FROM, _UP_TO) else 0.0
+        is_first = _first_side(self.cells[f], token, numbers[1:], value)
+        edges = np.flatnonzero(np.diff(is_first.astype(np.int8), prepend=0, append=0)).tolist()
+        return [_SPLIT, f, len(edges) // 2, *edges]
+
+    def _weights(self, point: list[float], prices: list[float]) -> tuple[list[float], list[float]]:
+        """A point to some digits; a rule asks nothing where one of its values may be missing, and has no price then."""
+        rounded = [float(f"{value:.{_DIGITS}g}") for value in point]
+        return rounded, [price * own for price, own in zip(prices, self.is_priced, strict=False)]
+
+
+def _first_side(cells: ProofCells, token: int, codes: list[int], value: float) -> NDArray[np.bool_]:
+    """Which cells of a column are on the first side of a split; a missing value is on the second of one at a value."""
+    if token == _STAY:
+        return cells.is_own
+    if token == _CELLS:
+        return np.isin(cells.code, codes[1:])
+    if token in (_ABOVE, _BELOW_IT):
+        return np.asarray((cells.code >= codes[0]) == (token == _ABOVE))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(cells.begin >= value if token == _FROM else cells.begin <= value)
+
+
+def _in_space(problem: Problem) -> Floats:
+    """(n_features,) the row where distance is measured; 0 where it is no number."""
+    batch = problem.batch
+    place = (batch.rows[0] - batch.offset) / batch.scale
+    return np.where(batch.is_category | np.isnan(place), 0.0, place)
+
+
+def _number(value: Floats) -> float | str:
+    return "nan" if np.isnan(value) else float(value)
 
 
 def _n_goals(problem: Problem) -> int:
