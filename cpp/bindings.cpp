@@ -153,13 +153,27 @@ struct Member {
     Forest rule;
 };
 
+// Each voice's trees come after those of the one before it.
+std::vector<Voice> voices_of(const nb::list& given) {
+    std::vector<Voice> voices;
+    for (const nb::handle one : given) {
+        Voice own = nb::cast<const Voice&>(one);
+        if (!voices.empty()) {
+            own.first_tree = voices.back().end_tree;
+            own.end_tree += own.first_tree;
+        }
+        voices.push_back(std::move(own));
+    }
+    return voices;
+}
+
 // Its trees and scores come after those of the members before it.
 void add_member(Forest& forest, Forest own) {
     if (!forest.members.empty()) {
         const Forest& before = forest.members.back();
         own.first_tree = before.end_tree;
         own.end_tree += before.end_tree;
-        own.first_score = before.first_score + before.n_outputs;
+        own.first_score = before.first_score + before.n_sums();
     }
     if (own.end_tree > forest.n_trees() || own.n_outputs > forest.n_outputs)
         throw std::invalid_argument("A member has more trees or outputs than there are.");
@@ -169,11 +183,31 @@ void add_member(Forest& forest, Forest own) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+    nb::class_<Voice>(m, "Voice")
+        .def("__init__",
+             [](Voice* self, int n_trees, double divisor, double weight, bool has_float32_sum,
+                int link, double rounding, double moved) {
+                 Voice voice;
+                 voice.end_tree = n_trees;
+                 voice.divisor = divisor;
+                 voice.weight = weight;
+                 voice.has_float32_sum = has_float32_sum;
+                 voice.link = static_cast<Link>(link);
+                 voice.rounding = rounding;
+                 voice.moved = moved;
+                 new (self) Voice(std::move(voice));
+             })
+        .def("add_map",
+             [](Voice& self, int kind, double a, double b, In<double, 1> x, In<double, 1> y) {
+                 self.maps.push_back({static_cast<Map::Kind>(kind), a, b, copied(x), copied(y)});
+             });
+
     nb::class_<Member>(m, "Member")
         .def("__init__", [](Member* self, int n_trees, int n_outputs, double divisor, int decision,
                             double cut, double cut_high, int favoured, int link,
-                            bool has_float32_sum, In<std::int32_t, 1> to_class) {
+                            bool has_float32_sum, In<std::int32_t, 1> to_class, nb::list voices) {
             Forest rule;
+            rule.voices = voices_of(voices);
             rule.end_tree = n_trees;
             rule.n_outputs = n_outputs;
             rule.n_classes = static_cast<std::int32_t>(to_class.size());
@@ -197,8 +231,9 @@ NB_MODULE(_core, m) {
                 In<std::uint8_t, 1> has_sets, In<std::int32_t, 1> set_of_node,
                 In<std::uint64_t, 2> sets, int n_classes, double divisor, int decision, double cut,
                 double cut_high, int favoured, int link, bool is_float32, bool has_float32_sum,
-                nb::list members) {
+                nb::list members, nb::list voices) {
                  Forest forest;
+                 forest.voices = voices_of(voices);
                  forest.n_features = static_cast<std::int32_t>(start.size()) - 1;
                  forest.n_outputs = static_cast<std::int32_t>(leaf_value.shape(1));
                  forest.n_classes = n_classes;
@@ -226,6 +261,8 @@ NB_MODULE(_core, m) {
                  forest.has_float32_sum = has_float32_sum;
                  for (const nb::handle one : members)
                      add_member(forest, nb::cast<const Member&>(one).rule);
+                 if (!forest.voices.empty() && forest.voices.back().end_tree > forest.n_trees())
+                     throw std::invalid_argument("The voices have more trees than there are.");
                  forest.finish();
                  // nanobind hands over raw memory; the forest is complete before it is put there.
                  new (self) Forest(std::move(forest));

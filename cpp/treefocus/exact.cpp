@@ -24,11 +24,16 @@ Plan::Plan(const Forest& forest, const Limits& limits, int n_wanted) {
     const double sets = 3.0 * forest.set_user_node.size() * (64.0 + 8.0 * forest.n_words);
     double all_tests = std::max(classes * (classes - 1.0), 2.0),
            tests = std::max(classes - 1.0, 2.0);
-    if (!forest.members.empty()) all_tests = tests = 0.0;
-    for (const Forest& own : forest.members) {
-        all_tests += std::max(own.n_classes * (own.n_classes - 1.0), 2.0);
-        tests += std::max(own.n_classes - 1.0, 2.0);
-    }
+    const auto count = [&](const Forest& own) {
+        const double voices =
+            own.voices.size();  // each has a test of its own, and there is one more
+        all_tests += voices > 0 ? 4.0 * (voices + 1.0)
+                                : std::max(own.n_classes * (own.n_classes - 1.0), 2.0);
+        tests += voices > 0 ? 2.0 * (voices + 1.0) : std::max(own.n_classes - 1.0, 2.0);
+    };
+    if (!forest.members.empty() || !forest.voices.empty()) all_tests = tests = 0.0;
+    if (!forest.voices.empty()) count(forest);
+    for (const Forest& own : forest.members) count(own);
     const double shared =
         sides * sizeof(Side) + slots * 4.0 + leaves * (4.0 + 8.0 * all_tests) + sets;
     const double own = forest.n_cells() * 32.0 + sides * (sizeof(Side) + 4.0) +

@@ -42,14 +42,16 @@ void Forest::finish() {
     number_slots();
     cache = std::make_shared<Cache>();
 
-    tolerance = tolerance_of(0, n_trees(), n_outputs, base_score.data(), *this);
+    tolerance = tolerance_of(0, n_trees(), n_outputs, base_score.data(), has_float32_sum, divisor);
+    voice_of_tree.assign(n_trees(), -1);
+    place_voices(*this);
     list_members();
 }
 
 // How far the scores of some trees can be off, with the first `width` outputs of their leaves and a
-// base each, divided and added up as the rule says.
+// base each, divided and added up as told.
 double Forest::tolerance_of(std::int32_t begin_tree, std::int32_t end, std::int32_t width,
-                            const double* base, const Forest& rule) const {
+                            const double* base, bool is_float32_sum, double divided_by) const {
     // The largest score that any point can have, whatever leaves it reaches.
     double score_size = 0.0;  // how large a sum of scores can be
     for (std::int32_t k = 0; k < width; ++k) score_size = std::max(score_size, std::abs(base[k]));
@@ -62,8 +64,33 @@ double Forest::tolerance_of(std::int32_t begin_tree, std::int32_t end, std::int3
     }
     // A sum of n floats is off by at most n half units in the last place of its largest partial
     // sum, and a difference of two such sums by twice that.
-    return 2.0 * (rule.has_float32_sum ? kFloatUnit * (end - begin_tree + 1) : kSumRounding) *
-           score_size / rule.divisor;
+    return 2.0 * (is_float32_sum ? kFloatUnit * (end - begin_tree + 1) : kSumRounding) *
+           score_size / divided_by;
+}
+
+// Where the trees of each voice stand among all, and between which ends its sums lie.
+void Forest::place_voices(Forest& rule) {
+    for (std::size_t m = 0; m < rule.voices.size(); ++m) {
+        Voice& own = rule.voices[m];
+        own.first_tree += rule.first_tree, own.end_tree += rule.first_tree;
+        std::fill(voice_of_tree.begin() + own.first_tree, voice_of_tree.begin() + own.end_tree,
+                  static_cast<std::int32_t>(m));
+        const double* base = base_score.data() + rule.first_score + m;
+        own.tolerance =
+            tolerance_of(own.first_tree, own.end_tree, 1, base, own.has_float32_sum, own.divisor);
+        own.low = own.high = *base;
+        for (std::int32_t tree = own.first_tree; tree < own.end_tree; ++tree) {
+            double least = INFINITY, most = -INFINITY;
+            const std::int32_t root = tree_start[tree];
+            for (std::int32_t leaf = first_leaf[root]; leaf < end_leaf[root]; ++leaf) {
+                const double value = leaf_value[static_cast<std::size_t>(leaf) * n_outputs];
+                least = std::min(least, value), most = std::max(most, value);
+            }
+            own.low += least, own.high += most;
+        }
+        own.low = own.low / own.divisor - own.tolerance;
+        own.high = own.high / own.divisor + own.tolerance;
+    }
 }
 
 void Forest::list_members() {
@@ -73,8 +100,10 @@ void Forest::list_members() {
         Forest& own = members[m];
         std::fill(member_of_tree.begin() + own.first_tree, member_of_tree.begin() + own.end_tree,
                   static_cast<std::int32_t>(m));
-        own.tolerance = tolerance_of(own.first_tree, own.end_tree, own.n_outputs,
-                                     base_score.data() + own.first_score, own);
+        own.tolerance =
+            tolerance_of(own.first_tree, own.end_tree, own.n_outputs,
+                         base_score.data() + own.first_score, own.has_float32_sum, own.divisor);
+        place_voices(own);
     }
 }
 
@@ -153,24 +182,38 @@ std::int32_t Forest::code(std::int32_t f, double value) const {
 
 namespace {
 
-// In the trees' order, base first: another order can end in another last bit, and on another side.
+// One output of some trees, in their order, base first: another order can end in another last bit,
+// and on another side.
 template <class Number>
-void add_up(const Forest& forest, const Forest& rule, std::int32_t begin_tree,
-            std::int32_t end_tree, const std::int32_t* leaves, double* scores) {
-    const double* base = forest.base_score.data() + rule.first_score;
-    for (std::int32_t k = 0; k < rule.n_outputs; ++k) {
-        Number sum = static_cast<Number>(base[k]);
-        for (std::int32_t tree = begin_tree; tree < end_tree; ++tree)
-            sum += static_cast<Number>(
-                forest.leaf_value[static_cast<std::size_t>(leaves[tree]) * forest.n_outputs + k]);
-        scores[rule.first_score + k] = static_cast<double>(sum) / rule.divisor;
-    }
+double sum_of(const Forest& forest, std::int32_t begin_tree, std::int32_t end_tree, double base,
+              std::int32_t output, const std::int32_t* leaves) {
+    Number sum = static_cast<Number>(base);
+    for (std::int32_t tree = begin_tree; tree < end_tree; ++tree)
+        sum += static_cast<Number>(
+            forest.leaf_value[static_cast<std::size_t>(leaves[tree]) * forest.n_outputs + output]);
+    return static_cast<double>(sum);
+}
+
+double sum_of(const Forest& forest, bool is_float32, std::int32_t begin_tree, std::int32_t end_tree,
+              double base, std::int32_t output, const std::int32_t* leaves) {
+    return is_float32 ? sum_of<float>(forest, begin_tree, end_tree, base, output, leaves)
+                      : sum_of<double>(forest, begin_tree, end_tree, base, output, leaves);
 }
 
 void add_up(const Forest& forest, const Forest& rule, std::int32_t begin_tree,
             std::int32_t end_tree, const std::int32_t* leaves, double* scores) {
-    if (rule.has_float32_sum) add_up<float>(forest, rule, begin_tree, end_tree, leaves, scores);
-    else add_up<double>(forest, rule, begin_tree, end_tree, leaves, scores);
+    const double* base = forest.base_score.data() + rule.first_score;
+    scores += rule.first_score;
+    for (std::size_t m = 0; m < rule.voices.size(); ++m) {
+        const Voice& own = rule.voices[m];
+        scores[m] =
+            sum_of(forest, own.has_float32_sum, own.first_tree, own.end_tree, base[m], 0, leaves) /
+            own.divisor;
+    }
+    if (!rule.voices.empty()) return;
+    for (std::int32_t k = 0; k < rule.n_outputs; ++k)
+        scores[k] = sum_of(forest, rule.has_float32_sum, begin_tree, end_tree, base[k], k, leaves) /
+                    rule.divisor;
 }
 
 }  // namespace
@@ -181,14 +224,17 @@ void Forest::scores_of_leaves(const std::int32_t* leaves, double* scores) const 
         add_up(*this, own, own.first_tree, own.end_tree, leaves, scores);
 }
 
+std::int32_t Forest::decide_score(double score) const {
+    if (decision == Decision::above) return score > cut;
+    return score >= cut && (decision != Decision::between || score <= cut_high);
+}
+
 std::int32_t Forest::decide(const double* scores) const {
     switch (decision) {
         case Decision::above:
-            return scores[0] > cut;
         case Decision::at_least:
-            return scores[0] >= cut;
         case Decision::between:
-            return scores[0] >= cut && scores[0] <= cut_high;
+            return decide_score(score(scores));
         // Against the probability as the library shows it, not against a score that would be one.
         case Decision::likely:
             return likelihood(scores) >= cut;
@@ -222,7 +268,18 @@ double Forest::gap(const double* scores) const {
                                          : from_cut;
 }
 
+// Curves can be steep: the mean is taken at what rounding could make of the sums.
+bool Forest::is_safe_mean(const double* sums) const {
+    const auto mean = [&](double side) {
+        const double value = mean_of(
+            voices, divisor, [&](std::size_t m) { return sums[m] + side * voices[m].tolerance; });
+        return value + side * kMeanNoise * std::max(std::abs(value), 1.0);
+    };
+    return mean(1.0) < cut || mean(-1.0) > cut;
+}
+
 double Forest::safety(const double* scores) const {
+    if (!voices.empty()) return is_safe_mean(scores) ? INFINITY : 0.0;
     if (members.empty()) return gap(scores) / std::max(tolerance, kTiny);
     double least = INFINITY;
     for (const Forest& own : members) least = std::min(least, own.safety(scores + own.first_score));

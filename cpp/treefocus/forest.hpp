@@ -9,12 +9,13 @@
 #include <mutex>
 #include <vector>
 
+#include "treefocus/voice.hpp"
+
 namespace treefocus {
 
 constexpr std::int32_t kEveryClass = -2;
 
 enum class Decision { argmax = 0, above = 1, at_least = 2, between = 3, likely = 4, agreed = 5 };
-enum class Link { identity = 0, sigmoid = 1, softmax = 2, exp = 3 };
 
 constexpr double kTiny = 1e-300;            // in place of zero, where a number must be above it
 constexpr std::int32_t kMissing = -1;       // the code of a missing value, where it is not a cell
@@ -57,6 +58,9 @@ struct Forest {
     std::vector<Forest> members;
     std::int32_t first_tree = 0, end_tree = 0, first_score = 0;
     std::vector<std::int32_t> to_class;  // (its n_classes,)
+    // The models whose shown numbers are averaged to the one score, if it is no sum itself; then a
+    // point has a sum for each of them, and base_score a base.
+    std::vector<Voice> voices;
 
     // Derived by finish().
     // (n_nodes,) split within its feature: go left if code <= code_split
@@ -64,8 +68,9 @@ struct Forest {
     std::vector<std::int32_t> tree_of_node;  // (n_nodes,)
     // (n_trees,) the member that a tree counts for, -1 for none; empty without members
     std::vector<std::int32_t> member_of_tree;
-    std::vector<std::int32_t> first_leaf;  // (n_nodes,) first leaf of the subtree
-    std::vector<std::int32_t> end_leaf;    // (n_nodes,) one past its last leaf
+    std::vector<std::int32_t> voice_of_tree;  // (n_trees,) among its rule's, -1 for none
+    std::vector<std::int32_t> first_leaf;     // (n_nodes,) first leaf of the subtree
+    std::vector<std::int32_t> end_leaf;       // (n_nodes,) one past its last leaf
     // (n_nodes,) unique (threshold, default_left): one soft activation each
     std::vector<std::int32_t> slot;
     std::vector<std::int32_t> slot_start;  // (n_features + 1,)
@@ -93,9 +98,12 @@ struct Forest {
         return sets[static_cast<std::size_t>(set) * n_words + code / 64] >> (code % 64) & 1;
     }
 
-    // How many scores a point gets: the outputs, of all members.
+    // How many sums a point gets, of this model alone and of all members.
+    std::int32_t n_sums() const {
+        return voices.empty() ? n_outputs : static_cast<std::int32_t>(voices.size());
+    }
     std::int32_t n_scores() const {
-        return members.empty() ? n_outputs : members.back().first_score + members.back().n_outputs;
+        return members.empty() ? n_sums() : members.back().first_score + members.back().n_sums();
     }
     // The class of points that members disagree on, which nobody can ask for.
     std::int32_t disagreed() const { return members.empty() ? -1 : n_classes - 1; }
@@ -128,6 +136,12 @@ struct Forest {
 
     std::int32_t decide(const double* scores) const;
 
+    // The one score of a model that has one, from its sums.
+    double score(const double* sums) const {
+        return voices.empty() ? sums[0]
+                              : mean_of(voices, divisor, [&](std::size_t m) { return sums[m]; });
+    }
+
     // How far the scores are from another decision, in units of what rounding could do: below 1
     // they have to be the model's own.
     double safety(const double* scores) const;
@@ -143,9 +157,12 @@ private:
     void list_users();
     void number_slots();
     void list_members();
+    void place_voices(Forest& rule);
     double tolerance_of(std::int32_t begin_tree, std::int32_t end_tree, std::int32_t width,
-                        const double* base, const Forest& rule) const;
+                        const double* base, bool is_float32_sum, double divided_by) const;
+    std::int32_t decide_score(double score) const;
     double gap(const double* scores) const;
+    bool is_safe_mean(const double* sums) const;
 };
 
 }  // namespace treefocus

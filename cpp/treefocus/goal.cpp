@@ -65,6 +65,8 @@ void Goals::join(std::vector<Goal>& goals, const Goals& others, const Forest& ru
                 found.push_back(goal);
                 found.back().tests.insert(found.back().tests.end(), more.tests.begin(),
                                           more.tests.end());
+                found.back().means.insert(found.back().means.end(), more.means.begin(),
+                                          more.means.end());
             }
     }
     goals = std::move(found);
@@ -86,6 +88,7 @@ void Goals::compare_classes(const Forest& forest, const Forest& rule) {
 
 // Class 1 is the score's upper part, or its interval; class 0 the rest, on one side or on two.
 void Goals::ask_one_score(const Forest& forest, const Forest& rule) {
+    if (!rule.voices.empty()) return ask_mean(forest, rule);
     const bool is_interval = rule.decision == Decision::between;
     // In the order: at least cut, at most cut, at most cut_high, at least cut_high.
     tests_.push_back(linear(forest, rule, {1.0}, rule.cut));
@@ -99,6 +102,55 @@ void Goals::ask_one_score(const Forest& forest, const Forest& rule) {
     if (!is_interval) return;
     ways_[1][0].tests.push_back(&tests_[2]);
     ways_[0].push_back({0, {&tests_[3]}});
+}
+
+// The same of a mean: a line over each voice's curve makes a sum of it, and the curves themselves
+// are asked besides. Goals point at tests, so that these must not move while they are added.
+void Goals::ask_mean(const Forest& forest, const Forest& rule) {
+    tests_.reserve(2), means_.reserve(2);
+    for (const std::int32_t to : {0, 1}) {
+        const double side = to == 1 ? 1.0 : -1.0;
+        tests_.push_back(below_lines(forest, rule, side, rule.cut));
+        MeanTest mean{&rule, forest.base_score.data() + rule.first_score, side, rule.cut, {}};
+        for (const Voice& own : rule.voices) {
+            ScoreTest test{std::vector<double>(forest.n_leaves(), 0.0), -INFINITY, own.first_tree,
+                           own.end_tree};
+            for (std::int32_t leaf = 0; leaf < forest.n_leaves(); ++leaf)
+                test.weight[leaf] =
+                    side * forest.leaf_value[static_cast<std::size_t>(leaf) * forest.n_outputs];
+            mean.voices.push_back(std::move(test));
+        }
+        means_.push_back(std::move(mean));
+        ways_[to].push_back({to, {&tests_.back()}, {&means_.back()}});
+    }
+}
+
+// sum over voices of weight * (slope * sum + offset) / divisor, times the side, has to reach the
+// need times the side.
+ScoreTest Goals::below_lines(const Forest& forest, const Forest& rule, double side,
+                             double need) const {
+    ScoreTest test;
+    test.weight.assign(forest.n_leaves(), 0.0);
+    test.first_tree = rule.voices.front().first_tree;
+    test.end_tree = rule.voices.back().end_tree;
+    double constant = 0.0, size = std::abs(need) + 1.0, tolerance = 0.0;
+    for (std::size_t m = 0; m < rule.voices.size(); ++m) {
+        const Voice& own = rule.voices[m];
+        const Line line = line_beside(own, need, side);
+        const double part = own.weight / rule.divisor, slope = part * line.slope / own.divisor;
+        const double base = forest.base_score[rule.first_score + m];
+        constant += part * line.offset + slope * base;
+        size += std::abs(part * line.offset) + std::abs(slope * base);
+        tolerance += part * line.slope * own.tolerance;
+        if (own.first_tree == own.end_tree) continue;
+        const std::int32_t first = forest.first_leaf[forest.tree_start[own.first_tree]];
+        const std::int32_t end = forest.end_leaf[forest.tree_start[own.end_tree - 1]];
+        for (std::int32_t leaf = first; leaf < end; ++leaf)
+            test.weight[leaf] =
+                side * slope * forest.leaf_value[static_cast<std::size_t>(leaf) * forest.n_outputs];
+    }
+    test.need = side * (need - constant) - tolerance - kMeanNoise * size;
+    return test;
 }
 
 // A probability that is a score is one test. A softmax share of at least p leaves no other more

@@ -96,9 +96,15 @@ void Walker::turn(std::int32_t node) {
     if (other == leaf) return;
     const double* before = &forest_.leaf_value[static_cast<std::size_t>(leaf) * k];
     const double* after = &forest_.leaf_value[static_cast<std::size_t>(other) * k];
-    if (const Forest* rule = rule_of(forest_.tree_of_node[node]))
-        for (std::int32_t j = 0; j < rule->n_outputs; ++j)
-            scores_[rule->first_score + j] += (after[j] - before[j]) / rule->divisor;
+    if (const Forest* rule = rule_of(forest_.tree_of_node[node])) {
+        double* scores = &scores_[rule->first_score];
+        if (!rule->voices.empty()) {
+            const std::int32_t m = forest_.voice_of_tree[forest_.tree_of_node[node]];
+            if (m >= 0) scores[m] += (after[0] - before[0]) / rule->voices[m].divisor;
+        } else
+            for (std::int32_t j = 0; j < rule->n_outputs; ++j)
+                scores[j] += (after[j] - before[j]) / rule->divisor;
+    }
     leaf = other;
     ++n_moves_;
     ++n_turns_;

@@ -33,7 +33,7 @@ public:
     // How many leaves have changed since the start.
     std::int64_t n_turns() const { return n_turns_; }
     // Of a model with one score, good to its tolerance.
-    double score() const { return scores_[0]; }
+    double score() const { return forest_.score(scores_.data()); }
 
 private:
     void cross(std::int32_t threshold);

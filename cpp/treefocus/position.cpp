@@ -50,11 +50,14 @@ bool Position::settle() {
 // a larger box, and there the tests do not stand.
 bool Position::test() {
     crop_.fit(choices, shared.boxes, trail.box());
-    ranking_.resize(std::max(ranking_.size(), goal_->tests.size()));
-    running_.reserve(goal_->tests.size() + 1);
+    std::vector<const ScoreTest*> tests = goal_->tests;
+    for (const MeanTest* mean : goal_->means)
+        for (const ScoreTest& own : mean->voices) tests.push_back(&own);
+    if (ranking_.size() < tests.size()) ranking_.resize(tests.size());
+    running_.reserve(tests.size() + 1);
     bool is_open = true;
-    for (std::size_t i = 0; i < goal_->tests.size(); ++i) {
-        const ScoreTest& test = *goal_->tests[i];
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+        const ScoreTest& test = *tests[i];
         ranking_[i].take(test, crop_);
         running_.emplace_back(ranking_[i], &test, test.need, crop_, trail.box());
         if (!is_open || running_[i].total >= running_[i].need) continue;
@@ -63,7 +66,17 @@ bool Position::test() {
     }
     n_plain_ = running_.size();
     trail.forget_changed();
-    return is_open;
+    return is_open && means_are_met();
+}
+
+// The curves themselves, where the lines over them are not enough.
+bool Position::means_are_met() const {
+    std::size_t first = goal_->tests.size();
+    for (const MeanTest* mean : goal_->means) {
+        if (!mean->is_met([&](std::size_t m) { return running_[first + m].total; })) return false;
+        first += mean->voices.size();
+    }
+    return true;
 }
 
 void Position::price(const Ranking& priced, double constant) {
@@ -138,7 +151,7 @@ bool Position::update_tests() {
         failed_test_ = is_open ? -1 : static_cast<std::int32_t>(i);
     }
     trail.forget_changed();
-    return is_open;
+    return is_open && means_are_met();
 }
 
 // With one test there is nothing to compare; the priced one is left out, since its weights have the

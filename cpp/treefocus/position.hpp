@@ -83,6 +83,7 @@ public:
 
 private:
     void sync();
+    bool means_are_met() const;
 
     // Bounds count as reached this close to the limit, relatively.
     static constexpr double kTolerance = 1e-10;
@@ -92,9 +93,10 @@ private:
     };
     const Goal* goal_ = nullptr;
     Crop crop_;
-    std::vector<Ranking> ranking_;  // of the goal's tests
-    std::vector<Running> running_;  // the goal's tests, then the priced one if there is one
-    std::size_t n_plain_ = 0;
+    std::vector<Ranking> ranking_;  // of the goal's tests, and of the voices of its means
+    // The goal's tests, then those of the voices, then the priced one if there is one.
+    std::vector<Running> running_;
+    std::size_t n_plain_ = 0;  // all but that
     std::int32_t failed_test_ = -1;
     std::vector<double> totals_;  // of all tests, mark after mark
     // Where pointers stood before they moved, in order.

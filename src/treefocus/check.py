@@ -594,14 +594,14 @@ class Proof:
 
     def __init__(self, record: Json, model: Json) -> None:
         asked, names = record["question"], ("decision", "cut", "cut_high", "favoured", "link", "divisor")
+        is_wrapped = any(map(model.get, ("maps", "voices", "rounding"))) or (model | asked).get("decision") == "likely"
+        demand(not is_wrapped, "this program does not judge a model whose scores a wrapper goes on with", UNPROVEN)
         self.trees = Trees(model | {name: asked[name] for name in names if name in asked})
         demand(
             not {"also", "plausibility"} & set(record),
             "other models and limits on the isolation score are not judged",
             UNPROVEN,
         )
-        is_wrapped = bool(model.get("maps") or model.get("rounding") or self.trees.decision == "likely")
-        demand(not is_wrapped, "this program does not judge a model whose scores a wrapper goes on with", UNPROVEN)
         demand(isinstance(record["rules"], list), "the certificate's rules are not a list")
         self.questioned = [CellColumn(record, labels, f) for f, labels in enumerate(self.trees.labels)]
         self.proof = record.get("proof") or {"lengths": []}

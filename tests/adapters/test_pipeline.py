@@ -148,6 +148,12 @@ SCALERS = {
     "identity": FunctionTransformer(),
     "a function of NumPy's": FunctionTransformer(np.arcsinh),
     "a function of one's own": FunctionTransformer(lambda x: np.cbrt(x) * 2 + 1),
+    "a function that falls": FunctionTransformer(np.negative),
+    "a function that falls, scaled": make_pipeline(FunctionTransformer(lambda x: 100.0 - x), StandardScaler()),
+    "a function that falls twice": make_pipeline(
+        FunctionTransformer(np.negative), FunctionTransformer(lambda x: 3 - x)
+    ),
+    "a function that falls for some": FunctionTransformer(lambda x: np.asarray(x) * np.array([1.0, -1.0])),
     "bins": KBinsDiscretizer(7, encode="ordinal", strategy="uniform"),
     "binary": Binarizer(threshold=25.0),
 }
@@ -325,11 +331,10 @@ def test_a_pipeline_of_matrices() -> None:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "mixing": (lambda: PCA(2), r"^The pipeline's step 'odd' is a PCA, which cannot be taken apart.*pipeline\[-1\]"),
     "neighbours": (lambda: make_pipeline(KNNImputer()), r"step 'odd: knnimputer' is a KNNImputer"),
-    "a function that falls": (
-        lambda: FunctionTransformer(np.negative),
-        r"'odd' is a Func.* does not grow with its number",
+    "a function that turns": (
+        lambda: FunctionTransformer(np.square),
+        r"'odd' is a Func.* neither grows nor falls with its number",
     ),
-    "a function that turns": (lambda: FunctionTransformer(np.square), r"does not grow with its number"),
     "a function of rows": (lambda: FunctionTransformer(lambda x: x - x.mean(axis=0)), r"mixes columns, or rows"),
     "a function of columns": (lambda: FunctionTransformer(lambda x: np.cumsum(x, axis=1)), r"mixes columns, or rows"),
     "a function that adds": (lambda: FunctionTransformer(lambda x: np.hstack([x, x])), r"makes \(4,\) of 2 columns"),

@@ -223,6 +223,21 @@ def test_what_is_not_read_says_why(model: str, why: str, tmp_path: Path) -> None
         load_model(tmp_path / "model.pmml")
 
 
+def test_missing_values_that_lead_nowhere_are_refused_as_input(tmp_path: Path) -> None:
+    """Two predicates on a number, and none that a missing one meets: the document predicts nothing there."""
+    pair = "".join(
+        f'<Node score="{k}">{LESS.format(name="a").replace("lessThan", operator)}</Node>'
+        for k, operator in enumerate(("lessThan", "greaterOrEqual"))
+    )
+    text = document(f'<TreeModel functionName="regression">{PLAIN}<Node><True/>{pair}</Node></TreeModel>', "regression")
+    (tmp_path / "model.pmml").write_bytes(text)
+    forest = load_model(tmp_path / "model.pmml")
+    a = (forest.feature_names or ()).index("a")
+    assert not forest.takes_missing or (forest.refuses_missing is not None and forest.refuses_missing[a])
+    assert Evaluator(text)({"a": None, "b": 0.0, "w": "u"}) is None
+    hold(forest, text)
+
+
 BOMB = """<?xml version="1.0"?><!DOCTYPE PMML [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
 <!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]><PMML version="4.4"><Header description="&c;"/></PMML>"""
 OUTSIDE = """<?xml version="1.0"?><!DOCTYPE PMML SYSTEM "file:///etc/passwd"><PMML version="4.4"/>"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
@@ -28,13 +28,14 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.preprocessing import PowerTransformer
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 from support import judge
 from support.forests import forests_with_rows
 from support.questions import any_number
 from treefocus import Explainer, Forest, Interval, InvalidInput, Probability, Status, UnsupportedModel
 from treefocus.adapters import translate
-from treefocus.kernels import grid_of
+from treefocus.kernels import grid_of, predict
 from treefocus.model.forest import Floats
 from treefocus.search.base import Run
 from treefocus.search.confirmed import Confirmed
@@ -70,6 +71,22 @@ WRAPPERS: dict[str, tuple[Any, NDArray[Any]]] = {
     "soft vote": (
         VotingClassifier([("a", small()), ("b", ExtraTreesClassifier(3, max_depth=2, **ONE))], voting="soft"), TWO,
     ),
+    "folds, each with a sigmoid": (CalibratedClassifierCV(small(), cv=3), TWO),
+    "folds from point to point": (CalibratedClassifierCV(small(), method="isotonic", cv=3), TWO),
+    "folds of boosters": (CalibratedClassifierCV(boosted(), cv=2), TWO),
+    "folds of XGBoost": (CalibratedClassifierCV(XGBClassifier(n_estimators=3, max_depth=2), cv=2), TWO),
+    "threshold of folds": (FixedThresholdClassifier(CalibratedClassifierCV(small(), cv=2), threshold=0.6), TWO),
+    "hard vote of forests": (
+        VotingClassifier([("a", small()), ("b", ExtraTreesClassifier(3, max_depth=2, **ONE)), ("c", boosted())]), TWO,
+    ),
+    "hard vote of two": (VotingClassifier([("a", small()), ("b", small(3, 3))], weights=[2, 3]), TWO),
+    "soft vote of boosters": (
+        VotingClassifier(
+            [("a", small()), ("b", boosted()), ("c", AdaBoostClassifier(n_estimators=4, **ONE))], voting="soft"
+        ), TWO,
+    ),
+    "EasyEnsemble": (EasyEnsembleClassifier(3, estimator=AdaBoostClassifier(n_estimators=4, **ONE), **ONE), TWO),
+    "bagging of boosters": (BaggingClassifier(boosted(), 3, max_features=0.5, **ONE), TWO),
     "soft vote, three": (VotingClassifier([("a", small()), ("b", small(3, 1))], voting="soft"), THREE),
     "hard vote": (VotingClassifier([(str(k), DecisionTreeClassifier(max_depth=k)) for k in (1, 2, 3)]), THREE),
     "one against the rest": (OneVsRestClassifier(small()), THREE),
@@ -110,7 +127,9 @@ def test_answers_are_the_smallest_by_asking_the_wrapper(name: str) -> None:
             assert best == np.inf
 
 
-@pytest.mark.parametrize("name", [name for name in WRAPPERS if name not in ("hard vote", "one against the rest")])
+@pytest.mark.parametrize(
+    "name", [name for name in WRAPPERS if "hard vote" not in name and name != "one against the rest"]
+)
 @pytest.mark.parametrize("label", [0, 1])
 def test_probabilities_are_the_wrappers_own(name: str, label: int) -> None:
     model, y = WRAPPERS[name]
@@ -195,12 +214,18 @@ def test_what_is_refused_says_what_works() -> None:
     for k, own in enumerate(several.estimators_):
         answer = Explainer(own, X).explain(X[:1])
         assert several.predict(np.asarray(answer.counterfactuals))[0, k] != several.predict(X[:1])[0, k]
-    hard = VotingClassifier([("a", small()), ("b", boosted())]).fit(X, TWO)
+    hard = VotingClassifier([("a", small()), ("b", boosted())]).fit(X, THREE)
     with pytest.raises(UnsupportedModel, match="A hard vote with a RandomForestClassifier of 4 trees"):
         translate(hard)
-    soft = VotingClassifier([("a", small()), ("b", boosted())], voting="soft").fit(X, TWO)
-    with pytest.raises(UnsupportedModel, match="A soft vote with a GradientBoostingClassifier is not supported"):
+    soft = VotingClassifier([("a", small()), ("b", boosted())], voting="soft").fit(X, THREE)
+    with pytest.raises(UnsupportedModel, match="A soft vote with a GradientBoostingClassifier of 3 classes"):
         translate(soft)
+    calibrated = CalibratedClassifierCV(small(), cv=2).fit(X, THREE)
+    with pytest.raises(UnsupportedModel, match="'sigmoid' or 'isotonic' of two classes is"):
+        translate(calibrated)
+    twice = CalibratedClassifierCV(CalibratedClassifierCV(small(), cv=2), cv=2).fit(X, TWO)
+    with pytest.raises(UnsupportedModel, match="Calibrate its models, and then vote"):
+        translate(twice)
     with pytest.raises(UnsupportedModel, match="way back is PowerTransformer is not supported"):
         translate(TransformedTargetRegressor(RandomForestRegressor(3), transformer=PowerTransformer()).fit(X, NOISY))
 
@@ -215,12 +240,18 @@ def test_wrappers_that_are_not_ready_say_so() -> None:
         translate(VotingClassifier([("a", small())]))
 
 
-def test_a_calibration_that_turns_the_answer_round_is_refused() -> None:
-    model = one_calibration(small(3, 4), "sigmoid").fit(RNG.normal(size=(60, 2)), RNG.integers(0, 2, 60))
+def test_a_calibration_that_turns_the_answer_round_is_followed() -> None:
+    """What learned from noise can have a curve that falls; of a sigmoid's probability it is refused."""
+    model = one_calibration(small(3, 4), "sigmoid").fit(X, TWO)
     part = model.calibrated_classifiers_[0].calibrators[0]
-    part.a_ = abs(part.a_) + 0.5
+    part.a_, part.b_ = -part.a_, 0.5 * part.a_
+    found = Explainer(model, X, distance="manhattan").explain(X[:6])
+    assert all(status is Status.OPTIMAL for status in found.status)
+    assert (model.predict(np.asarray(found.counterfactuals)) != model.predict(X[:6])).all()
+    boosters = one_calibration(XGBClassifier(n_estimators=3, max_depth=2), "sigmoid").fit(X, TWO)
+    boosters.calibrated_classifiers_[0].calibrators[0].a_ = 0.5
     with pytest.raises(UnsupportedModel, match="turns its model's answer round"):
-        translate(model)
+        translate(boosters)
 
 
 def test_a_probability_that_no_row_reaches_is_infeasible() -> None:
@@ -231,9 +262,26 @@ def test_a_probability_that_no_row_reaches_is_infeasible() -> None:
         assert all(status is Status.INFEASIBLE for status in found.status)
 
 
-def test_easy_ensemble_is_refused_with_what_works() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = EasyEnsembleClassifier(3, **ONE).fit(X, TWO)
-    with pytest.raises(UnsupportedModel, match="EasyEnsembleClassifier of AdaBoostClassifier"):
-        translate(model)
+def test_means_of_curves_that_tie_are_bounded_at_worst() -> None:
+    """Plateaus of isotonic curves add up to one half exactly, where the library's own last digits decide."""
+    model = CalibratedClassifierCV(boosted(), method="isotonic", cv=3).fit(X[:90], TWO[:90])
+    explainer = Explainer(model, X, distance="manhattan", scale=None, bounds=(-9.0, 9.0), schema=any_number(X))
+    rows = X[:12]
+    found, own = explainer.explain(rows), model.predict(rows)
+    for i, row in enumerate(rows):
+        points = candidates(explainer.forest, row)
+        best = smallest(model.predict(points) != own[i], points, row)
+        assert found.status[i] in (Status.OPTIMAL, Status.BOUNDED)
+        assert found.lower_bound[i] <= best * (1 + 1e-9)
+        assert model.predict(np.asarray(found.counterfactuals)[[i]])[0] != own[i]
+        if found.status[i] is Status.OPTIMAL:
+            assert found.distance[i] == pytest.approx(best, rel=1e-9)
+
+
+def test_votes_of_many_models_and_of_odd_weights_are_counted_as_the_library_counts() -> None:
+    kinds = [("rf", small(3)), ("et", ExtraTreesClassifier(3, max_depth=2, **ONE)), ("gb", boosted())]
+    for weights in ([0.1, 0.2, 0.3], [1, 1, 2], [0.0, 1.0, 0.0]):
+        model = VotingClassifier(kinds, weights=weights).fit(X, TWO)
+        assert (model.classes_[predict(translate(model).forest, X)] == model.predict(X)).all()
+    many = VotingClassifier([(str(k), small(2, 3).set_params(random_state=k)) for k in range(16)]).fit(X, TWO)
+    assert (predict(translate(many).forest, X) == many.predict(X)).all()

@@ -135,6 +135,9 @@ def leaves_of(forest: Forest, points: Floats) -> Ints:
 
 def predict(forest: Forest, points: Floats) -> Ints:
     """(n,) index of the class."""
+    if forest.voices:
+        mean = _mean(forest, points)
+        return (mean > forest.cut if forest.decision == "above" else mean >= forest.cut).astype(np.int32)
     value = forest.leaf_value.astype(forest.score_dtype)
     total = np.repeat(forest.base_score[None, :].astype(forest.score_dtype), len(points), axis=0)
     for leaf in leaves_of(forest, points).T:
@@ -151,6 +154,27 @@ def predict(forest: Forest, points: Floats) -> Ints:
     if forest.decision == "between":
         return ((one >= forest.cut) & (one <= forest.cut_high)).astype(np.int32)
     return (one > forest.cut if forest.decision == "above" else one >= forest.cut).astype(np.int32)
+
+
+def _mean(forest: Forest, points: Floats) -> Floats:
+    """(n,) the weighted mean of what the voices show."""
+    leaves, total, tree = leaves_of(forest, points), np.zeros(len(points)), 0
+    for voice, base in zip(forest.voices, forest.base_score, strict=True):
+        score = np.full(len(points), base, voice.score_dtype)
+        for leaf in leaves[:, tree : tree + voice.n_trees].T:
+            score = score + forest.leaf_value[leaf, 0].astype(voice.score_dtype)
+        value = score.astype(np.float64) / voice.divisor
+        if voice.link == "sigmoid":
+            value = 1.0 / (1.0 + np.exp(-value))
+        for name, *numbers in voice.maps:
+            if name == "platt":
+                value = 1.0 / (1.0 + np.exp(numbers[0] * value + numbers[1]))
+            elif name == "isotonic":
+                value = np.interp(value, *numbers)
+            else:
+                value = ((value > numbers[0]) if name == "above" else (value >= numbers[0])).astype(float)
+        total, tree = total + voice.weight * value, tree + voice.n_trees
+    return total / forest.divisor
 
 
 # ---- the cells

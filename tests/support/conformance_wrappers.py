@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from imblearn.ensemble import BalancedBaggingClassifier, BalancedRandomForestClassifier, RUSBoostClassifier
+from imblearn.ensemble import (
+    BalancedBaggingClassifier,
+    BalancedRandomForestClassifier,
+    EasyEnsembleClassifier,
+    RUSBoostClassifier,
+)
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import make_pipeline as make_balanced
 from imblearn.under_sampling import RandomUnderSampler
@@ -14,6 +19,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    BaggingClassifier,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
@@ -184,6 +190,26 @@ WRAPPERS: list[Case] = [
             "LightGBM": LGBMClassifier(n_estimators=8, verbose=-1),
         }.items()
     ),
+    *(
+        Case("wrappers", f"Calibrated folds {method} {name}", "binary", "plain", around(
+            lambda own, method=method: CalibratedClassifierCV(own, method=method, cv=3), model), False)
+        for method in ("sigmoid", "isotonic")
+        for name, model in {
+            "forest": forest(), "boosting": boosting(), "hist": hist(), "XGBoost": XGBClassifier(n_estimators=5),
+            "AdaBoost": AdaBoostClassifier(n_estimators=8, **ONE),
+        }.items()
+    ),
+    Case("wrappers", "Calibrated folds behind a scaler", "binary", "plain", around(
+        lambda own: make_pipeline(StandardScaler(), CalibratedClassifierCV(own, cv=2)), forest()), False),
+    Case("wrappers", "Voting, soft, of boosters", "binary", "plain", around(
+        lambda own: VotingClassifier([("a", own), ("b", boosting()), ("c", hist())], voting="soft", weights=[2, 1, 1]),
+        forest()), False),
+    Case("wrappers", "Voting, hard, of forests", "binary", "plain", around(
+        lambda own: VotingClassifier([("a", own), ("b", boosting()), ("c", hist())]), forest()), False),
+    Case("wrappers", "EasyEnsemble", "binary", "plain", around(
+        lambda own: EasyEnsembleClassifier(3, estimator=own, **ONE), AdaBoostClassifier(n_estimators=4, **ONE)), False),
+    Case("wrappers", "Bagging of boosting, some columns", "binary", "plain", around(
+        lambda own: BaggingClassifier(own, 3, max_features=0.7, **ONE), boosting()), False),
     Case("wrappers", "Calibrated, fitted before", "binary", "plain", frozen_calibrated),
     Case("wrappers", "Calibrated behind a scaler", "binary", "plain", around(
         lambda own: make_pipeline(StandardScaler(), CalibratedClassifierCV(own, cv=2, ensemble=False)), forest())),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from treefocus.constraints.kinds import (
 )
 from treefocus.model.categories import Categories
 from treefocus.model.forest import Floats, Forest
+from treefocus.model.voices import Voice
 from treefocus.problem.distances import Chebyshev, Cosine, Distance, Euclidean, FewestFeatures, Mahalanobis, Manhattan
 from treefocus.problem.problem import Problem
 from treefocus.problem.question import Question
@@ -93,7 +95,9 @@ def small_forest(rng: Rng, *, spread: float = 1.0) -> Forest:
             forest = replace(forest, score_dtype="float32")
         if rng.random() < 0.4:
             forest = with_categories(rng, forest)
-        if rng.random() < 0.2:
+        if forest.n_outputs == 1 and rng.random() < 0.4:
+            forest = with_voices(rng, forest)
+        elif rng.random() < 0.2:
             forest = asked_otherwise(rng, forest)
         if n_cells(forest) <= MOST_CELLS:
             return forest
@@ -109,6 +113,33 @@ def with_categories(rng: Rng, forest: Forest) -> Forest:
         sets.append(None if own is None else np.flatnonzero(rng.random(len(own) + 1) < 0.5).tolist())
     threshold = np.where([own is None for own in sets], forest.threshold, 0.0)
     return replace(forest, threshold=threshold, categories=Categories.of_sets(labels, sets))
+
+
+def with_voices(rng: Rng, forest: Forest) -> Forest:
+    """The forest as a mean of what one to three parts of it show: through curves, or as votes."""
+    ends = np.sort(rng.integers(0, forest.n_trees + 1, int(rng.integers(1, 4))))
+    is_vote = rng.random() < 0.4
+    voices = []
+    for n_trees in np.diff(ends, prepend=0):
+        steps = np.cumsum(rng.choice([0.0, 0.25, 0.5], 4))
+        curves: list[tuple[Any, ...]] = [
+            ("platt", -float(rng.uniform(0.3, 4.0)), float(rng.normal())),
+            ("isotonic", (-1.0, -0.2, 0.3, 1.1), tuple((steps / max(steps[-1], 1.0)).tolist())),
+            ("isotonic", (0.0,), (0.6,)),
+        ]
+        vote = (str(rng.choice(["above", "at_least"])), float(rng.integers(-1, 2) / 4))
+        voices.append(
+            Voice(
+                int(n_trees), divisor=float(rng.choice([1.0, 2.0])), weight=float(rng.choice([1.0, 2.0])),
+                score_dtype=str(rng.choice(["float32", "float64"])),
+                link="identity" if is_vote else str(rng.choice(["identity", "sigmoid"])),
+                maps=(vote if is_vote else curves[int(rng.integers(3))],),
+            )
+        )  # fmt: skip
+    total = sum(one.weight for one in voices)
+    cut = 0.5 if is_vote else float(rng.choice([0.31, 0.47, 0.62]))
+    base = rng.integers(-1, 2, len(voices)) / 4
+    return replace(forest, voices=tuple(voices), base_score=base, divisor=total, cut=cut, score_dtype="float64")
 
 
 def asked_otherwise(rng: Rng, forest: Forest) -> Forest:

@@ -29,10 +29,12 @@ from truth.columns import DESIGNS, Column, frame_of
 LIBRARIES = (
     "decision tree", "random forest", "extra trees", "gradient boosting", "histogram boosting", "AdaBoost", "XGBoost",
     "LightGBM", "CatBoost", "pipeline", "calibrated", "voting",
+    "calibrated folds", "mean of probabilities", "hard votes",
 )  # fmt: skip
 TAKES_CATEGORIES = ("histogram boosting", "XGBoost", "LightGBM", "CatBoost", "pipeline", "calibrated")
 READS_UNSEEN = ("histogram boosting", "LightGBM", "CatBoost", "pipeline", "calibrated")
-NO_MISSING = ("gradient boosting", "AdaBoost")
+NO_MISSING = ("gradient boosting", "AdaBoost", "mean of probabilities", "hard votes")
+MEANS = ("calibrated folds", "mean of probabilities", "hard votes")  # of two classes, through curves
 SINGLE = ("gradient boosting", "histogram boosting", "XGBoost", "LightGBM", "CatBoost")  # score of 2 classes
 N_ROWS = 60
 LARGEST = 1e38  # what every library reads without an overflow
@@ -251,7 +253,7 @@ def _ends(model: Model, j: int) -> tuple[Floats, Floats]:
 
 def _cuts(model: Model) -> tuple[Floats, ...]:
     """By column, the last number to the left of each threshold: all by one bisection over the float64 numbers."""
-    splits, compare = _thresholds(_final(model))
+    splits, compare = _of_several(_inside(model)) if model.library in MEANS else _thresholds(_final(model))
     place = [_column_of(model, number) for number, _ in splits]
     kept = [k for k, j in enumerate(place) if j is not None]
     if not kept:
@@ -342,6 +344,19 @@ def _thresholds(model: Any) -> tuple[Splits, Callable[[Floats, Floats], Any]]:
     return _of_trees(model), lambda v, t: v.astype(np.float32).astype(np.float64) <= t
 
 
+def _inside(model: Model) -> list[Any]:
+    """The models whose answers are averaged."""
+    if model.library == "calibrated folds":
+        return [fold.estimator for fold in model.model.calibrated_classifiers_]
+    return [getattr(own, "_final_estimator", own) for own in model.model.estimators_]
+
+
+def _of_several(models: Sequence[Any]) -> tuple[Splits, Callable[[Floats, Floats], Any]]:
+    """The same of models that all compare alike."""
+    each = [_thresholds(own) for own in models]
+    return [split for splits, _ in each for split in splits], each[0][1]
+
+
 def _of_trees(model: Any) -> Splits:
     if hasattr(model, "tree_"):
         inner = model.tree_.children_left >= 0
@@ -407,8 +422,8 @@ def why_no_model(library: str, design: str, n_classes: int) -> str | None:
         return "scalers round float32 tables in their own way"
     if has_group and library == "pipeline":
         return "behind a pipeline the encoder makes the groups"
-    if library == "calibrated" and n_classes != 2:
-        return "what is calibrated is a probability of two classes"
+    if library in ("calibrated", *MEANS) and n_classes != 2:
+        return "what is calibrated, or voted on, is of two classes"
     if any(column.has_missing for column in columns) and library in NO_MISSING:
         return f"{library} takes no missing values"
     if library == "AdaBoost" and n_classes == 0:
@@ -590,6 +605,41 @@ def _voting(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
     return VotingRegressor(inner, weights=weights)
 
 
+def _folds(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    """A model a fold, each sent through a curve of its own."""
+    from sklearn.calibration import CalibratedClassifierCV
+
+    kinds = ["histogram boosting", "random forest", "XGBoost"]
+    if any(column.has_missing for column in columns):
+        kinds = kinds[:1]
+    kind = kinds[seed % len(kinds)]
+    inner = _FIT["random forest" if kind == "XGBoost" and seed % 2 else kind](columns, n_classes, seed)  # odd: words
+    return CalibratedClassifierCV(inner, method=("sigmoid", "isotonic")[seed // 2 % 2], cv=2)
+
+
+def _mean(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    """Boosters whose probabilities are averaged, with a forest's or among themselves."""
+    from imblearn.ensemble import EasyEnsembleClassifier
+    from sklearn.ensemble import BaggingClassifier, VotingClassifier
+
+    if seed % 3 == 0:
+        return EasyEnsembleClassifier(2, estimator=_ada(columns, n_classes, seed), random_state=seed)
+    if seed % 3 == 1:
+        return BaggingClassifier(_FIT["gradient boosting"](columns, n_classes, seed), 2, random_state=seed)
+    kinds = ("random forest", "gradient boosting", "AdaBoost")
+    inner = [(kind, _FIT[kind](columns, n_classes, seed)) for kind in kinds]
+    return VotingClassifier(inner, voting="soft", weights=[1.0, 2.0, 1.5] if seed % 2 else None)
+
+
+def _votes(columns: tuple[Column, ...], n_classes: int, seed: int) -> Any:
+    """Models of several kinds, each with a vote."""
+    from sklearn.ensemble import VotingClassifier
+
+    kinds = ("random forest", "gradient boosting", "AdaBoost", "extra trees")[: 2 + seed % 3]
+    inner = [(kind, _FIT[kind](columns, n_classes, seed)) for kind in kinds]
+    return VotingClassifier(inner, weights=[0.1, 0.2, 0.3, 0.3][: len(inner)] if seed % 2 else None)
+
+
 _FIT: dict[str, Callable[..., Any]] = {
     **{name: _trees(name) for name in ("decision tree", "random forest", "extra trees", "gradient boosting")},
     "histogram boosting": _histograms,
@@ -600,4 +650,7 @@ _FIT: dict[str, Callable[..., Any]] = {
     "pipeline": _pipeline,
     "calibrated": _calibrated,
     "voting": _voting,
+    "calibrated folds": _folds,
+    "mean of probabilities": _mean,
+    "hard votes": _votes,
 }

@@ -40,7 +40,7 @@ from treefocus import (
 from treefocus.model.forest import Floats
 from truth.columns import DESIGNS, KINDS, Column, cell_of, frame_of
 from truth.meaning import DOMAINS, MEASURES, SCALES, Question, Space
-from truth.models import LIBRARIES, NO_MISSING, READS_UNSEEN, SINGLE, Model, fitted, why_no_model
+from truth.models import LIBRARIES, MEANS, NO_MISSING, READS_UNSEEN, SINGLE, Model, fitted, why_no_model
 
 CONSTRAINTS = (
     "none", "fixed", "range", "relative range", "increasing", "decreasing", "one of", "at most", "at most of some",
@@ -55,6 +55,7 @@ DIMENSIONS = {
     "library": LIBRARIES, "domain": DOMAINS, "asked": ASKED, "more": MORE,
 }  # fmt: skip
 COUPLED = tuple(name for name, measure in MEASURES.items() if measure.is_coupled)
+SUMS = tuple(library for library in LIBRARIES if library not in MEANS)
 OF_NUMBERS = ("range", "relative range", "linear", "two linears", "equality")
 Pair = tuple[tuple[str, str], tuple[str, str]]
 WORK = 40_000_000  # steps a row: what is decided at all is decided in less, nearly always
@@ -92,11 +93,18 @@ class Spec:
             return of[int(rng.integers(len(of)))]
 
         target = one(TARGETS)
-        library = one(LIBRARIES)
+        library = one(SUMS)
         n_classes = one((2, 2, 3))
+        means = np.random.default_rng([seed, 1])  # by itself, so that a seed of sums is the problem that it was
+        if means.random() < len(MEANS) / len(LIBRARIES):
+            library = str(means.choice(MEANS))
         if target == "interval" or (target == "score" and library not in SINGLE):
             n_classes = 0
         elif target == "score" or (target == "probability" and library in ("AdaBoost", "voting")):
+            n_classes = 2
+        if (library in MEANS and target in ("interval", "score")) or (library, target) == ("hard votes", "probability"):
+            target = "class"
+        if library in MEANS:
             n_classes = 2
         designs = [design for design in DESIGNS if why_no_model(library, design, n_classes) is None]
         if not designs:  # AdaBoost predicts no number
@@ -135,6 +143,8 @@ class Spec:
         made = [one for one in LIBRARIES if why_no_model(one, self.design, self.n_classes) is None]
         if any(column.kind == "category" for column in self.columns):
             made = [one for one in made if one in READS_UNSEEN or self.library not in READS_UNSEEN]
+        if self.target == "probability":
+            made = [one for one in made if one != "hard votes"]
         if self.target == "score" and self.n_classes:
             made = [one for one in made if one in SINGLE]
         if self.n_classes and self.model_seed % 2:  # XGBoost has numbers for labels
@@ -249,8 +259,10 @@ def why_excluded(pair: Pair) -> str | None:
         return "there is nothing to be like"
     if library == "AdaBoost" and words.get("target") == "interval":
         return "AdaBoostRegressor is not a sum of trees"
-    if library == "calibrated" and words.get("target") in ("interval", "score"):
-        return "what is calibrated is a probability"
+    if library in ("calibrated", *MEANS) and words.get("target") in ("interval", "score"):
+        return "what is calibrated, or voted on, is no score"
+    if library == "hard votes" and words.get("target") == "probability":
+        return "votes are no probabilities"
     if library == "AdaBoost" and words.get("target") == "score":
         return "refused: AdaBoost has a score a class"
     return None

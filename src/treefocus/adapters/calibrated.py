@@ -1,7 +1,8 @@
 """CalibratedClassifierCV: the model inside, and a map that grows with its score, by a sigmoid or from point to point.
 
 With one model inside (`ensemble=False`, or a model fitted before) the calibrated probability is a monotone map of one
-forest's score, so that the class is a cut of that score and a probability another one: exact.
+forest's score, so that the class is a cut of that score and a probability another one: exact. With a model a fold it is
+the mean of such maps, each a voice of one forest (averaged.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 
+from treefocus.adapters.averaged import Heard, mean_of, source_of, sum_rounding, voice_of
 from treefocus.adapters.one_score import one_score, response_of, score_of
 from treefocus.adapters.wrappers import check_fitted, looked_through
 from treefocus.errors import UnsupportedModel
@@ -25,41 +27,70 @@ REFUSED: dict[type, str] = {}
 
 
 def to_source(model: Any) -> Source:
-    """Translate the one calibrated model inside."""
+    """Translate the calibrated models inside."""
     check_fitted(model)
-    if len(model.calibrated_classifiers_) != 1:
-        raise UnsupportedModel(
-            f"This CalibratedClassifierCV is the mean of {len(model.calibrated_classifiers_)} calibrated models, each "
-            "through a curve of its own, which is no sum over trees; calibrate one: "
-            "CalibratedClassifierCV(..., ensemble=False)."
-        )
+    inner = [_calibrated(part, model) for part in model.calibrated_classifiers_]
+    if len(inner) == 1:
+        forest = inner[0].forest
+        return looked_through(model, inner[0], replace(forest, decision="at_least", cut=_even(forest)))
+    heard = [_heard(one.forest, part.estimator) for one, part in zip(inner, model.calibrated_classifiers_, strict=True)]
+    return source_of(model, inner, mean_of(model, heard, np.ones(len(heard))), inner[0].to_rows)
+
+
+def _heard(forest: Forest, estimator: Any) -> Heard:
+    """A fold as a voice; what forests share out is added up in any order, decision functions in one."""
+    off = forest.rounding if hasattr(estimator, "decision_function") else forest.rounding + sum_rounding(forest)
+    return Heard(replace(forest, rounding=0.0), (voice_of(forest, forest.link, forest.maps, off),))
+
+
+def _calibrated(part: Any, model: Any) -> Source:
+    """A model with its calibration as a map of its one score."""
     from treefocus.adapters.registry import translated_inside
 
-    part = model.calibrated_classifiers_[0]
-    single = one_score(translated_inside(part.estimator, model), part.estimator)
+    known = translated_inside(part.estimator, model)
+    _check(part, known)
+    single = one_score(known, part.estimator)
     is_decision = response_of(part.estimator, ("decision_function", "predict_proba")) == "decision_function"
-    forest = replace(single.forest, maps=(_map(part, single, is_decision),))
     if is_decision:
-        forest = replace(forest, link="identity")
-    return looked_through(model, single, replace(forest, decision="at_least", cut=_even(forest)))
+        single = replace(single, forest=replace(single.forest, link="identity"))
+    if part.method == "sigmoid" and part.calibrators[0].a_ > 0 and single.forest.link == "identity":
+        single = _turned(single)
+    return replace(single, forest=replace(single.forest, maps=(_map(part, single, is_decision),)))
 
 
-def _map(part: Any, single: Source, is_decision: bool) -> Map:
-    """The calibration, as a map of what the model shows."""
+def _turned(single: Source) -> Source:
+    """The model with the opposite score: a fold that learned little can have a curve that falls."""
+    forest, scores = single.forest, single.scores
+    opposite = replace(forest, leaf_value=-forest.leaf_value, base_score=-forest.base_score)
+    return replace(single, forest=opposite, scores=None if scores is None else lambda rows: -np.asarray(scores(rows)))
+
+
+def _check(part: Any, known: Source) -> None:
+    if known.forest.voices or known.forest.maps:
+        raise UnsupportedModel(
+            f"A CalibratedClassifierCV of a {known.forest.source} is not supported: that is a mean of curves itself. "
+            "Calibrate its models, and then vote."
+        )
     if part.method not in ("sigmoid", "isotonic") or len(part.calibrators) != 1:
         raise UnsupportedModel(
             f"CalibratedClassifierCV(method={part.method!r}) of {len(part.classes)} classes is not supported; "
             "method='sigmoid' or 'isotonic' of two classes is."
         )
+
+
+def _map(part: Any, single: Source, is_decision: bool) -> Map:
+    """The calibration, as a map of what the model shows."""
     own = part.calibrators[0]
     doubled = score_of(1.0, single) if is_decision else 1.0
     if part.method == "sigmoid":
-        if not own.a_ < 0:
+        if own.a_ == 0:  # whatever the score
+            return ("isotonic", (0.0,), (float(1.0 / (1.0 + np.exp(own.b_))),))
+        if own.a_ > 0 and single.forest.link != "identity":
             raise UnsupportedModel(
                 "This CalibratedClassifierCV turns its model's answer round: the larger the score, the smaller the "
                 "probability. Its model is no better than a guess; explain the model alone, or train a better one."
             )
-        return ("platt", float(own.a_) / doubled, float(own.b_))
+        return ("platt", -abs(float(own.a_)) / doubled, float(own.b_))
     points = np.asarray(own.X_thresholds_, np.float64) * doubled, np.asarray(own.y_thresholds_, np.float64)
     return ("isotonic", *(tuple(each.tolist()) for each in points))
 

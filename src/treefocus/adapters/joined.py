@@ -11,7 +11,7 @@ import numpy as np
 from treefocus.errors import UnsupportedModel
 from treefocus.model.categories import UNUSED, Categories, Labels
 from treefocus.model.forest import Floats, Forest
-from treefocus.model.grid import cell_ends, floor_to
+from treefocus.model.grid import floor_to
 
 
 def joined(forests: Sequence[Forest], values: Sequence[Floats], base: Floats, **rest: Any) -> Forest:
@@ -61,13 +61,22 @@ def _in_one_dtype(forests: Sequence[Forest]) -> list[Forest]:
 
 def _widened(forest: Forest) -> Forest:
     """The same forest for float64 numbers: a threshold is the last one that rounds to the left side."""
-    last = cell_ends(floor_to(forest.threshold, "float32"), "float32")[0]
+    last = _last_left(floor_to(forest.threshold, "float32"))
     is_split = forest.left >= 0
     if forest.categories is not None:
         is_split = is_split & (forest.categories.set_of_node < 0)
     most = np.full(forest.n_features, float(np.finfo(np.float32).max))
     reads = _narrowest([forest.reads, np.stack([-most, most])])
     return replace(forest, threshold=np.where(is_split, last, 0.0), input_dtype="float64", reads=reads)
+
+
+def _last_left(threshold: Floats) -> Floats:
+    """The largest float64 that rounds to a float32 threshold or below it, among denormal numbers too."""
+    with np.errstate(over="ignore", under="ignore"):
+        beyond = np.nextafter(threshold.astype(np.float32), np.float32(np.inf)).astype(np.float64)
+        middle = threshold + (beyond - threshold) / 2
+        last = np.where(middle.astype(np.float32) > threshold, np.nextafter(middle, -np.inf), middle)
+    return np.where(np.isfinite(beyond), last, threshold)
 
 
 def _either(masks: Sequence[Any]) -> Any:

@@ -9,7 +9,8 @@ goes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -152,6 +153,30 @@ def _places(column: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
     return place, int(count.max())
 
 
+_OF_NODES = {
+    "feature", "threshold", "left", "right", "default_left", "tree_start", "leaf_value", "leaf_distribution",
+    "categories",
+}  # fmt: skip
+
+
+def _turned(forest: Forest, chosen: Bools) -> Forest:
+    """The forest with the children of some nodes changed over: what is left of a threshold goes right there."""
+    leaf_of_node = np.cumsum(forest.left < 0) - 1
+    shares = forest.leaf_distribution
+    return Forest.from_nodes(
+        feature=forest.feature,
+        threshold=forest.threshold,
+        left=np.where(chosen, forest.right, forest.left),
+        right=np.where(chosen, forest.left, forest.right),
+        tree_start=forest.tree_start,
+        node_value=forest.leaf_value[np.maximum(leaf_of_node, 0)],
+        default_left=forest.default_left != chosen,
+        node_distribution=None if shares is None else shares[np.maximum(leaf_of_node, 0)],
+        categories=forest.categories,
+        **{field.name: getattr(forest, field.name) for field in fields(forest) if field.name not in _OF_NODES},
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Rewriting:
     """The model's splits on features, rewritten as splits on raw columns."""
@@ -175,12 +200,14 @@ class _Rewriting:
         threshold[by_threshold] = self._thresholds(by_threshold, numeric, line)
         missing = self._features_of_missing(len(labels))
         refuses_missing = np.array([made is None for made in missing])
+        is_falling = np.zeros(len(feature), bool)
+        is_falling[by_threshold] = self._falls[inner.feature[by_threshold]]
         reading = nodes[~refuses_missing[feature[nodes]]]
         if reading.size:
             nothing = np.zeros(inner.n_features)
             made = np.stack([nothing if own is None else own for own in missing])
             default_left[reading] = self._goes_left(reading, made[feature[reading], inner.feature[reading]])
-        return replace(
+        forest = replace(
             inner,
             feature=feature,
             threshold=threshold,
@@ -195,6 +222,12 @@ class _Rewriting:
             feature_names=names,
             source=source,
         )
+        return _turned(forest, is_falling) if is_falling.any() else forest
+
+    @cached_property
+    def _falls(self) -> Bools:
+        """(n_features,) which features fall as their raw number grows."""
+        return np.array([track.is_falling for track in self.tracks], bool)
 
     def _goes_left(self, node: NDArray[np.intp], value: NDArray[Any]) -> Bools:
         """(n,) whether each of the model's nodes sends a value of its feature left, as the model itself reads it."""
@@ -237,7 +270,8 @@ class _Rewriting:
 
         def goes_left(values: Floats, which: NDArray[np.intp]) -> Bools:
             made = made_of(values, which)
-            return self._goes_left(np.tile(witness[which], len(values)), made.reshape(-1)).reshape(values.shape)
+            is_left = self._goes_left(np.tile(witness[which], len(values)), made.reshape(-1)).reshape(values.shape)
+            return np.asarray(is_left != self._falls[feature[which]])  # small numbers go right where the feature falls
 
         guess = None
         if line is not None:

@@ -1,14 +1,15 @@
 """Functions of the user's own in a pipeline, `FunctionTransformer(np.log1p)`: asked whether they can be taken apart.
 
 A function that grows with its number, column by column, sends the numbers up to a threshold to one side and those
-beyond to the other, as scalers do. NumPy's own functions are known. Any other function is tried: it has to keep the
-columns, to leave a column as it is when another one changes, and to grow over thousands of numbers of every size. One
-that takes no numbers is tried on dates.
+beyond to the other, as scalers do; one that falls does so with the sides changed. NumPy's own functions are known. Any
+other function is tried: it has to keep the columns, to leave a column as it is when another one changes, and to grow or
+to fall over thousands of numbers of every size. One that takes no numbers is tried on dates.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,24 @@ INSTEAD = (
 )
 
 
-def check_function(step: Any, name: str, n_columns: int) -> bool:
-    """Whether a FunctionTransformer takes dates; refused if its function does not grow column by column."""
+@dataclass(frozen=True)
+class Ways:
+    """What a function of columns is: of dates or of numbers, and which columns fall with what they are given."""
+
+    is_of_dates: bool
+    falls: tuple[bool, ...]
+
+
+def ways_of(step: Any, name: str, n_columns: int) -> Ways:
+    """How a FunctionTransformer's function goes; refused if it neither grows nor falls, column by column."""
     if step.func in _GROWING and not step.kw_args:
-        return False
-    of_numbers = _complaint(step, _numbers(), n_columns, "numbers")
-    if not of_numbers:
-        return False
-    of_dates = _complaint(step, _moments(), n_columns, "dates")
-    if not of_dates:
-        return True
+        return Ways(False, (False,) * n_columns)
+    of_numbers = _ways(step, _numbers(), n_columns, "numbers")
+    if not isinstance(of_numbers, str):
+        return Ways(False, of_numbers)
+    of_dates = _ways(step, _moments(), n_columns, "dates")
+    if not isinstance(of_dates, str):
+        return Ways(True, of_dates)
     # what it takes at all says what is wrong with it
     why = of_dates if _NOT_TAKEN in of_numbers and _NOT_TAKEN not in of_dates else of_numbers
     raise UnsupportedModel(f"The pipeline's step {name!r} is a FunctionTransformer whose function {why}. {INSTEAD}")
@@ -44,8 +53,8 @@ def check_function(step: Any, name: str, n_columns: int) -> bool:
 _NOT_TAKEN = "does not take"
 
 
-def _complaint(step: Any, values: NDArray[Any], n_columns: int, what: str) -> str:
-    """Why a function cannot be taken apart, as far as ascending values of its columns show; empty where it can."""
+def _ways(step: Any, values: NDArray[Any], n_columns: int, what: str) -> tuple[bool, ...] | str:
+    """Which columns fall, as far as ascending values show; or why the function cannot be taken apart."""
     columns = getattr(step, "feature_names_in_", None)
     try:
         made = _asked(step, np.repeat(values[:, None], n_columns, axis=1), columns)
@@ -56,6 +65,7 @@ def _complaint(step: Any, values: NDArray[Any], n_columns: int, what: str) -> st
     some = _asked(step, np.repeat(values[::3, None], n_columns, axis=1), columns)
     if some.shape != made[::3].shape or not ((some == made[::3]) | (np.isnan(some) & np.isnan(made[::3]))).all():
         return "mixes columns, or rows"
+    falls = []
     others = np.random.default_rng(0).permutation(len(values))
     for j in range(n_columns):
         rows = np.repeat(values[others][:, None], n_columns, axis=1)
@@ -65,9 +75,12 @@ def _complaint(step: Any, values: NDArray[Any], n_columns: int, what: str) -> st
             return "mixes columns, or rows"
         known = made[~np.isnan(made[:, j]), j]
         with np.errstate(invalid="ignore"):
-            if not len(known) or (np.diff(known) < 0).any():
-                return "does not grow with its number, so that no threshold on the raw column says the same"
-    return ""
+            steps = np.diff(known)
+            has_rise, has_fall = bool((steps > 0).any()), bool((steps < 0).any())
+        if not len(known) or (has_rise and has_fall):
+            return "neither grows nor falls with its number, so that no threshold on the raw column says the same"
+        falls.append(has_fall)
+    return tuple(falls)
 
 
 def _numbers() -> NDArray[np.float64]:

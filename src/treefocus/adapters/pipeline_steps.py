@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from treefocus.adapters.pipeline_functions import INSTEAD, check_function
+from treefocus.adapters.pipeline_functions import INSTEAD, ways_of
 from treefocus.errors import UnsupportedModel
 from treefocus.tables.labels import is_null
 
@@ -51,6 +51,7 @@ class Track:
     column: int
     is_scaled: bool = False
     is_encoded: bool = False
+    is_falling: bool = False  # the larger the raw number, the smaller the feature
 
 
 @dataclass
@@ -94,8 +95,14 @@ class Walk:
             return self._imputer(step, name, tracks)
         if isinstance(step, MissingIndicator):
             return [replace(tracks[j], is_scaled=True) for j in step.features_]
-        if isinstance(step, FunctionTransformer) and check_function(step, name, len(tracks)):
-            return self._of_dates(name, tracks)
+        if isinstance(step, FunctionTransformer):
+            ways = ways_of(step, name, len(tracks))
+            tracks = [
+                replace(track, is_falling=track.is_falling != falls)
+                for track, falls in zip(tracks, ways.falls, strict=True)
+            ]
+            if ways.is_of_dates:
+                return self._of_dates(name, tracks)
         if isinstance(step, KBinsDiscretizer) and step.encode != "ordinal":
             raise UnsupportedModel(
                 f"The pipeline's step {name!r} is a KBinsDiscretizer with a column a bin, so that one number decides "

@@ -138,6 +138,8 @@ class PmmlTrees:
             return _NOTHING  # other columns would stand in
         is_true = holds(predicate, MISSING, column)
         strategy = model.get("missingValueStrategy", "none")
+        if is_true is None and strategy == "none" and self._leads_nowhere(model, node, k, column):
+            return _NOTHING
         if is_true is not None or strategy == "none":
             return bool(is_true)
         ids = [child.get("id") for child in node.all("Node")]
@@ -145,6 +147,15 @@ class PmmlTrees:
             chosen = ids.index(node.get("defaultChild"))
             return True if chosen == k else _CHILD + chosen
         return _LAST if strategy == "lastPrediction" else _NOTHING  # weightedConfidence mixes several leaves
+
+    def _leads_nowhere(self, model: Element, node: Element, k: int, column: PmmlColumn) -> bool:
+        """Whether a missing value meets no predicate from a child on, where a node without a next child has no say."""
+        if model.get("noTrueChildStrategy") == "returnLastPrediction":
+            return False
+        predicates = [_predicate(child) for child in node.all("Node")[k:]]
+        asked = [one for one in predicates if one.name != "False"]
+        is_alone = all(one.name != "True" and names_in(one) == names_in(predicates[0]) for one in asked)
+        return is_alone and not any(holds(one, MISSING, column) for one in asked)
 
     def _without_refused(self, room: _PmmlRoom, missing: bool | int, column: PmmlColumn) -> _PmmlRoom:
         if room.may_be_missing and missing is not True and missing == _NOTHING:

@@ -103,9 +103,14 @@ def _averaging(model: Any) -> Source:
     """A tree, or the mean of trees: class shares, or predicted values."""
     estimators = [behind_sampler(own) for own in model.estimators_] if hasattr(model, "estimators_") else [model]
     odd = next((own for own in estimators if not isinstance(own, _TREES)), None)
+    if odd is not None and isinstance(model, BaggingClassifier) and len(model.classes_) == 2:
+        from treefocus.adapters import bagging
+
+        return bagging.to_source(model, estimators)
     if odd is not None:
         raise UnsupportedModel(
-            f"{type(model).__name__} of {type(odd).__name__} is not supported; of single decision trees it is."
+            f"{type(model).__name__} of {type(odd).__name__} is not supported; of single decision trees it is, and a "
+            "BaggingClassifier of two classes of any supported model."
         )
     n_trees = float(len(estimators))
     forest = assemble(

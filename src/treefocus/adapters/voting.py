@@ -3,7 +3,7 @@
 Models that add up probabilities or values tree by tree are one larger forest together. The library rounds the answer of
 every model before it averages, so that its sums may differ from ours in their last digits: `Forest.rounding` says by
 how much, and nothing is claimed of rows that are closer to a tie than that. A hard vote is a sum where every model is a
-single tree, whose leaves vote.
+single tree, whose leaves vote. Of two classes other models have a voice each (averaged.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import VotingClassifier, VotingRegressor
 
+from treefocus.adapters.averaged import mean_of, probability_of, source_of, vote_of, votes_of
 from treefocus.adapters.joined import joined
 from treefocus.adapters.wrappers import check_fitted
 from treefocus.errors import UnsupportedModel
@@ -42,7 +43,13 @@ def to_source(model: Any) -> Source:
     if isinstance(model, VotingRegressor):
         forest = _mean(model, forests, weights)
         return replace(inner[0], forest=forest, scores=lambda rows: shown["predict"](rows)[:, None], **shown)
-    if model.voting == "hard":
+    is_hard = model.voting == "hard"
+    if not (all(map(_is_tree, forests)) if is_hard else all(map(_is_sum, forests))) and len(model.classes_) == 2:
+        hear, put = (vote_of, votes_of) if is_hard else (probability_of, mean_of)
+        heard = [hear(source, each) for source, each in zip(inner, model.estimators_, strict=True)]
+        source = source_of(model, inner, put(model, heard, weights), to_rows)
+        return replace(source, scores=asked(lambda rows: _share(model, to_rows(rows), weights))) if is_hard else source
+    if is_hard:
         forest = _votes(model, forests, weights)
 
         def votes(rows: Floats) -> Floats:
@@ -66,13 +73,27 @@ def _mean(model: VotingRegressor, forests: list[Forest], weights: Floats) -> For
 
 def _soft(model: VotingClassifier, forests: list[Forest], weights: Floats) -> Forest:
     for forest in forests:
-        if forest.decision != "argmax" or not has_shares(forest):
+        if not _is_sum(forest):
             raise UnsupportedModel(
-                f"A soft vote with a {forest.source} is not supported: its probability is no sum over its trees. Of "
-                "decision trees, random forests, extra trees and bagging of trees it is; or explain one of its models, "
-                "model.estimators_[0]."
+                f"A soft vote with a {forest.source} of {forest.n_classes} classes is not supported: its probability "
+                "is no sum over its trees. Of decision trees, random forests, extra trees and bagging of trees it is, "
+                "and of two classes of any; or explain one of its models, model.estimators_[0]."
             )
     return _averaged(model, forests, weights, classes=np.asarray(model.classes_))
+
+
+def _share(model: VotingClassifier, rows: Any, weights: Floats) -> Floats:
+    """(n_rows, 1) the share of votes for the second class."""
+    return np.asarray(model._predict(rows) @ weights / weights.sum())[:, None]
+
+
+def _is_sum(forest: Forest) -> bool:
+    """Whether its probabilities are sums over its trees."""
+    return forest.decision == "argmax" and has_shares(forest)
+
+
+def _is_tree(forest: Forest) -> bool:
+    return forest.n_trees == 1 and forest.decision == "argmax"
 
 
 def _averaged(model: Any, forests: list[Forest], weights: Floats, **rest: Any) -> Forest:
@@ -102,10 +123,10 @@ def _votes(model: VotingClassifier, forests: list[Forest], weights: Floats) -> F
     """A leaf votes for its class with the model's weight; sums of weights are taken in the same order."""
     values = []
     for forest, weight in zip(forests, weights, strict=True):
-        if forest.n_trees != 1 or forest.decision != "argmax":
+        if not _is_tree(forest):
             raise UnsupportedModel(
                 f"A hard vote with a {forest.source} of {forest.n_trees} trees is not supported: a vote is no sum over "
-                "its trees. Of single decision trees it is; with voting='soft' of forests too."
+                "its trees. Of two classes it is, and of single decision trees; with voting='soft' of forests too."
             )
         scores = (forest.base_score + forest.leaf_value) / forest.divisor
         values.append(weight * np.eye(forest.n_classes)[scores.argmax(axis=1)])

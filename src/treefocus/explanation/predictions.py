@@ -87,7 +87,7 @@ def probabilities(forest: Forest, rows: Floats) -> Floats:
     if forest.decision == "value":
         raise InvalidInput(f"A {forest.source} predicts a number and has no probabilities; see predictions().")
     scores = kernels.hard_scores(forest, rows)
-    if forest.n_outputs == 1 and (forest.link == "sigmoid" or forest.maps):
+    if forest.n_outputs == 1 and (forest.link == "sigmoid" or forest.maps or forest.voices):
         second = reference.shown(forest, scores)[:, 0].astype(forest.score_dtype)
         return np.stack([1 - second, second], axis=1).astype(np.float64)
     if forest.n_outputs == 1:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
+from treefocus.kernels import reference
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.grid import Grid
 from treefocus.model.members import EVERY_CLASS, Member
@@ -78,6 +79,9 @@ class _Box:
         return _Box(self.first.copy(), self.last.copy(), self.is_open.copy())
 
 
+_MEAN_MARGIN = 1e-7  # of a mean of probabilities or votes, for what exponentials round
+
+
 class _Worst:
     """The worst that a forest's trees can say in a box."""
 
@@ -91,6 +95,7 @@ class _Worst:
         self.leaf_start: NDArray[np.intp] = (np.cumsum(forest.left < 0) - (forest.left < 0))[forest.tree_start[:-1]]
         size = np.maximum.reduceat(np.abs(forest.leaf_value), self.leaf_start, axis=0).sum()
         dtypes = [one.score_dtype for one in forest.members] or [forest.score_dtype]
+        dtypes += [voice.score_dtype for rule in forest.members or [forest] for voice in rule.voices]
         unit = max(np.finfo(dtype).eps for dtype in dtypes)
         self.margin = 8 * unit * (forest.n_trees + 2) * float(size + np.abs(forest.base_score).sum() + 1e-300)
 
@@ -127,16 +132,33 @@ class _Worst:
         for one in self.forest.members:
             is_own = (self.forest.tree_of_leaf >= tree) & (self.forest.tree_of_leaf < tree + one.n_trees)
             value = np.where(is_own[:, None], self.forest.leaf_value[:, : one.n_outputs], 0.0)
-            base = self.forest.base_score[score : score + one.n_outputs]
+            base = self.forest.base_score[score : score + one.n_scores]
             own = answer if answer in one.to_class else EVERY_CLASS
-            if not self._gives(one, value, base, one.to_class.index(own), is_reached):
+            if not self._gives(one, value, base, one.to_class.index(own), is_reached, tree):
                 return False
-            tree, score = tree + one.n_trees, score + one.n_outputs
+            tree, score = tree + one.n_trees, score + one.n_scores
         return True
 
-    def _gives(self, forest: Forest | Member, value: Floats, base: Floats, answer: int, is_reached: Bools) -> bool:
+    def _mean(self, rule: Forest | Member, base: Floats, first_tree: int, side: int, is_reached: Bools) -> float:
+        """What the voices show in the mean at least, or at most with -1, where their trees begin at the first one."""
+        tree_of_leaf, sums, tree = self.forest.tree_of_leaf, [], first_tree
+        for voice, start in zip(rule.voices, base, strict=True):
+            is_own = (tree_of_leaf >= tree) & (tree_of_leaf < tree + voice.n_trees)
+            value = side * np.where(is_own, self.forest.leaf_value[:, 0], 0.0)
+            least = self.least(value, side * float(start), is_reached) - self.margin
+            sums.append(side * least / voice.divisor)
+            tree += voice.n_trees
+        return float(reference.mean_shown(rule, np.array([sums]))[0, 0])
+
+    def _gives(
+        self, forest: Forest | Member, value: Floats, base: Floats, answer: int, is_reached: Bools, first_tree: int = 0
+    ) -> bool:
         """Whether a model with these values of the leaves gives the class, whatever leaves of those are reached."""
         margin = self.margin
+        if forest.voices:
+            if answer == 1:
+                return self._mean(forest, base, first_tree, 1, is_reached) > forest.cut + _MEAN_MARGIN
+            return self._mean(forest, base, first_tree, -1, is_reached) < forest.cut - _MEAN_MARGIN
         if forest.decision == "argmax" or (forest.decision == "likely" and forest.link == "softmax"):
             own = answer if forest.decision == "argmax" else forest.favoured
             leads = [

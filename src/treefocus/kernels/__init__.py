@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from treefocus.errors import reject
 from treefocus.kernels import _core
 from treefocus.kernels.inputs import Batch, CompiledDistance, Descent, Int8s, Metric, Norms, SoftForest
-from treefocus.kernels.reference import decide
+from treefocus.kernels.reference import decide, mean_shown
 from treefocus.kernels.rules import AtMostRule, LinearRule, Rules, TogetherRule
 from treefocus.model.forest import Floats, Forest, Ints
 from treefocus.model.grid import Grid
 from treefocus.model.members import Member
+from treefocus.model.voices import Voice
 
 __all__ = [
     "BOUNDED", "INFEASIBLE", "NOTHING", "OPTIMAL", "Proofs", "compiled", "decide", "descend", "exact", "grid_of",
@@ -32,6 +33,9 @@ _DECISION = {"argmax": 0, "above": 1, "at_least": 2, "between": 3, "likely": 4, 
 _DECISION["value"] = 1  # never decided
 _DECIDED_HERE = ("likely", "value", "agreed")  # by a softmax, which libraries take in NumPy's powers; or refused
 _LINK = {"identity": 0, "sigmoid": 1, "softmax": 2, "exp": 3}
+_MAP = {
+    "affine": 0, "shifted": 1, "exp": 2, "expm1": 3, "platt": 4, "isotonic": 5, "above": 6, "at_least": 7,
+}  # fmt: skip
 _grids: WeakKeyDictionary[Forest, Grid] = WeakKeyDictionary()
 _compiled: WeakKeyDictionary[Forest, _core.Forest] = WeakKeyDictionary()
 
@@ -108,6 +112,7 @@ def compiled(forest: Forest) -> _core.Forest:
             forest.input_dtype == "float32",
             forest.score_dtype == "float32",
             [_held_member(member) for member in forest.members],
+            [_held_voice(voice) for voice in forest.voices],
         )
     return _compiled[forest]
 
@@ -116,19 +121,32 @@ def _held_member(member: Member) -> _core.Member:
     return _core.Member(
         member.n_trees, member.n_outputs, member.divisor, _DECISION[member.decision], member.cut, member.cut_high,
         member.favoured, _LINK[member.link], member.score_dtype == "float32", np.array(member.to_class, np.int32),
+        [_held_voice(voice) for voice in member.voices],
     )  # fmt: skip
+
+
+def _held_voice(voice: Voice) -> _core.Voice:
+    held = _core.Voice(
+        voice.n_trees, voice.divisor, voice.weight, voice.score_dtype == "float32", _LINK[voice.link], voice.rounding,
+        voice.moved,
+    )  # fmt: skip
+    for name, *numbers in voice.maps:
+        points = [np.array(own, np.float64) for own in numbers] if name == "isotonic" else [np.empty(0)] * 2
+        plain = [0.0, 0.0] if name == "isotonic" else [*numbers, 0.0, 0.0][:2]
+        held.add_map(_MAP[name], *plain, *points)
+    return held
 
 
 def hard_scores(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Floats:
     """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
     scores = np.empty((len(rows), forest.n_scores))
     _core.hard_scores(compiled(forest), _floats(rows), scores, n_threads(n_jobs))
-    return scores
+    return mean_shown(forest, scores) if forest.voices else scores
 
 
 def predict(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Ints:
     """(n_rows,) index of the predicted class."""
-    if forest.decision in _DECIDED_HERE:
+    if forest.decision in _DECIDED_HERE or forest.voices:
         return decide(forest, hard_scores(forest, rows, n_jobs))
     predicted = np.empty(len(rows), np.int32)
     _core.predict(compiled(forest), _floats(rows), predicted, n_threads(n_jobs))

@@ -7,6 +7,19 @@ from numpy.typing import NDArray
 
 _Array = NDArray[Any]
 
+class Voice:
+    def __init__(
+        self,
+        n_trees: int,
+        divisor: float,
+        weight: float,
+        has_float32_sum: bool,
+        link: int,
+        rounding: float,
+        moved: float,
+    ) -> None: ...
+    def add_map(self, kind: int, a: float, b: float, x: _Array, y: _Array) -> None: ...
+
 class Member:
     def __init__(
         self,
@@ -20,6 +33,7 @@ class Member:
         link: int,
         has_float32_sum: bool,
         to_class: _Array,
+        voices: list[Voice],
     ) -> None: ...
 
 class Forest:
@@ -48,6 +62,7 @@ class Forest:
         is_float32: bool,
         has_float32_sum: bool,
         members: list[Member],
+        voices: list[Voice],
     ) -> None: ...
 
 class Rules:

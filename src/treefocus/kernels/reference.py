@@ -14,6 +14,9 @@ from treefocus.model.forest import Floats, Forest, Ints
 from treefocus.model.grid import Grid
 from treefocus.model.maps import mapped
 from treefocus.model.members import EVERY_CLASS, Member
+from treefocus.model.voices import Voice
+
+_LINK_UNITS = 8.0  # what a library's sigmoid can be off, in units in the last place
 
 
 class Differentiable(Protocol):
@@ -45,17 +48,36 @@ def leaves(forest: Forest, rows: Floats) -> Ints:
 def hard_scores(forest: Forest, rows: Floats) -> Floats:
     """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
     reached = leaves(forest, rows)
-    if not forest.members:
+    rules = forest.members or forest.voices
+    if not rules:
         return _added_up(forest, forest.base_score, forest.leaf_value, reached)
     scores, tree, score = [], 0, 0
-    for one in forest.members:
-        base, value = forest.base_score[score : score + one.n_outputs], forest.leaf_value[:, : one.n_outputs]
+    for one in [own for rule in rules for own in (rule.voices if isinstance(rule, Member) else ()) or [rule]]:
+        width = 1 if isinstance(one, Voice) else one.n_outputs
+        base, value = forest.base_score[score : score + width], forest.leaf_value[:, :width]
         scores.append(_added_up(one, base, value, reached[:, tree : tree + one.n_trees]))
-        tree, score = tree + one.n_trees, score + one.n_outputs
-    return np.concatenate(scores, axis=1)
+        tree, score = tree + one.n_trees, score + width
+    sums = np.concatenate(scores, axis=1)
+    return sums if forest.members else mean_shown(forest, sums)
 
 
-def _added_up(rule: Forest | Member, base: Floats, value: Floats, reached: Ints) -> Floats:
+def mean_shown(rule: Forest | Member, sums: Floats) -> Floats:
+    """(n_rows, 1) the mean of what the voices show, from the sum of each; taken as the library takes it."""
+    total = np.zeros((len(sums), 1))
+    for m, one in enumerate(rule.voices):
+        total += one.weight * voice_shown(one, sums[:, m : m + 1])
+    return total / rule.divisor
+
+
+def voice_shown(voice: Voice, sums: Floats) -> Floats:
+    """What a voice shows for its sums."""
+    value = _linked(voice, sums + voice.moved * voice.rounding)
+    if voice.link != "identity":
+        value = value + voice.moved * _LINK_UNITS * np.finfo(voice.score_dtype).eps / 2 * np.abs(value)
+    return mapped(voice.maps, value)
+
+
+def _added_up(rule: Forest | Member | Voice, base: Floats, value: Floats, reached: Ints) -> Floats:
     scores = np.tile(base, (len(reached), 1)).astype(rule.score_dtype)
     for leaf in reached.T:
         scores += value[leaf].astype(rule.score_dtype)
@@ -66,6 +88,8 @@ def decide(forest: Forest | Member, scores: Floats) -> Ints:
     """(n_rows,) the class that comes out of the scores."""
     if isinstance(forest, Forest) and forest.members:
         return _agreed(forest, scores)
+    if isinstance(forest, Member) and forest.voices:
+        scores = mean_shown(forest, scores)
     if forest.decision == "argmax":
         return np.asarray(np.argmax(scores, axis=1), dtype=np.int32)
     if forest.decision == "value":
@@ -81,8 +105,8 @@ def _agreed(forest: Forest, scores: Floats) -> Ints:
     """The class that all members give, the last one where they do not."""
     own, score = [], 0
     for one in forest.members:
-        own.append(np.array(one.to_class, np.int32)[decide(one, scores[:, score : score + one.n_outputs])])
-        score += one.n_outputs
+        own.append(np.array(one.to_class, np.int32)[decide(one, scores[:, score : score + one.n_scores])])
+        score += one.n_scores
     is_same = np.all([(said == own[0]) | (said == EVERY_CLASS) for said in own], axis=0) & (own[0] >= 0)
     return np.asarray(np.where(is_same, own[0], forest.n_classes - 1), np.int32)
 
@@ -96,7 +120,7 @@ def shown(forest: Forest | Member, scores: Floats) -> Floats:
     return mapped(forest.maps, _linked(forest, scores)) if forest.maps else _linked(forest, scores)
 
 
-def _linked(forest: Forest | Member, scores: Floats) -> Floats:
+def _linked(forest: Forest | Member | Voice, scores: Floats) -> Floats:
     """(n_rows, n_outputs) the scores after the link."""
     if forest.link == "identity":
         return scores

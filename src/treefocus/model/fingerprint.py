@@ -19,6 +19,8 @@ def fingerprint(forest: Forest) -> str:
     digest.update(repr(rest).encode())
     if forest.maps or forest.rounding:
         digest.update(repr((forest.maps, forest.rounding)).encode())
+    if forest.voices:
+        digest.update(repr(forest.voices).encode())
     for array in (forest.reads, forest.refuses_missing):
         digest.update(repr(None if array is None else array.tolist()).encode())
     return digest.hexdigest()

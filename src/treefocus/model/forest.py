@@ -23,6 +23,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Categories
 from treefocus.model.maps import Map, as_maps
 from treefocus.model.members import Member
+from treefocus.model.voices import Voice, as_voices, to_records
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -56,6 +57,9 @@ class Forest:
     - "value": no classes, the score itself is the prediction (a regression);
     - "agreed": of several `members`, whose trees stand here one after another, the class that all of them give, and
       the last class where they do not agree; no file has it.
+
+    The score of a forest with `voices` is no sum, but the weighted mean of what they show, each from its own trees:
+    voice after voice, with a base score each; `divisor` is the sum of their weights.
 
     `link` leads from the scores to what the library shows: probabilities, or the predicted value. A wrapper around the
     model may go on from there by `maps`.
@@ -93,6 +97,7 @@ class Forest:
     tree_weight: Floats | None = None  # (n_trees,) the paper's omega, where trees vote with a weight
     leaf_distribution: Floats | None = None  # (n_leaves, n_outputs) T(y | j), where leaf_value is something else
     source: str = "unknown"
+    voices: tuple[Voice, ...] = ()  # the models whose shown numbers are averaged to the one score
     members: tuple[Member, ...] = ()  # the models of a forest in which several have to agree
 
     @classmethod
@@ -176,6 +181,7 @@ class Forest:
             if not isinstance(getattr(self, name), Real):
                 reject(f"Forest.{name}", "a number", repr(getattr(self, name)))
         object.__setattr__(self, "maps", as_maps(self.maps))
+        object.__setattr__(self, "voices", as_voices(self.voices))
         if not isinstance(self.takes_missing, bool | np.bool_):
             reject("Forest.takes_missing", "true or false", repr(self.takes_missing))
         if not 1 <= self.n_features <= MOST_FEATURES:
@@ -233,8 +239,12 @@ class Forest:
             reject("Forest.classes", f"{n_labels} labels for {self.decision!r}", self.n_classes)
         if self.decision not in ("argmax", "likely") and self.n_outputs != 1:
             reject("Forest.leaf_value", f"1 wide for {self.decision!r}", self.n_outputs)
-        if self.base_score.shape != (self.n_outputs,):
-            reject("Forest.base_score", f"as wide as leaf_value ({self.n_outputs})", self.base_score.shape)
+        self._check_voices()
+        if self.base_score.shape != (self.n_scores,):
+            wanted = (
+                f"as wide as leaf_value ({self.n_outputs})" if not self.voices else f"one a voice ({self.n_scores})"
+            )
+            reject("Forest.base_score", wanted, self.base_score.shape)
         if not 0 <= self.favoured < self.n_outputs:
             reject("Forest.favoured", f"from 0 to {self.n_outputs - 1}", self.favoured)
         if not np.isfinite(self.cut):
@@ -254,6 +264,15 @@ class Forest:
         if self.leaf_distribution is not None and self.leaf_distribution.shape != self.leaf_value.shape:
             reject("Forest.leaf_distribution", f"{self.leaf_value.shape}", self.leaf_distribution.shape)
 
+    def _check_voices(self) -> None:
+        """Several models whose shown numbers are averaged: their trees come first, one after another."""
+        if not self.voices:
+            return
+        if self.n_outputs != 1 or self.decision not in ("above", "at_least") or self.link != "identity" or self.maps:
+            reject("Forest.voices", "of two classes, with a cut of their mean and without link and maps", self.decision)
+        if (n_trees := sum(one.n_trees for one in self.voices)) > self.n_trees:
+            reject("Forest.voices", f"of {self.n_trees} trees together", n_trees)
+
     def _check_members(self) -> None:
         """Several models: their trees come first, their scores one after another."""
         if self.decision != _OF_MEMBERS:
@@ -265,8 +284,10 @@ class Forest:
 
     @property
     def n_scores(self) -> int:
-        """Number of scores a row gets: the outputs, of all members."""
-        return sum(one.n_outputs for one in self.members) if self.members else self.n_outputs
+        """Number of sums a row gets: the outputs, of all members, or one a voice."""
+        if self.members:
+            return sum(one.n_scores for one in self.members)
+        return len(self.voices) or self.n_outputs
 
     @property
     def n_trees(self) -> int:
@@ -310,6 +331,8 @@ class Forest:
                 continue
             if isinstance(value, Categories):
                 value = value.to_record()
+            if field.name == "voices":
+                value = to_records(value)
             record[field.name] = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         return record
 
@@ -350,7 +373,7 @@ class Forest:
 
 _FIELDS = {field.name for field in fields(Forest)} - {"members"}
 _REQUIRED = {field.name for field in fields(Forest) if field.default is MISSING}
-_RARE = ("maps", "rounding")  # of wrappers; files of other models are without them
+_RARE = ("maps", "rounding", "voices")  # of wrappers; files of other models are without them
 _ONE_A_NODE = ("feature", "threshold", "left", "right", "default_left")
 _ARRAYS: dict[str, type[np.generic]] = {
     "feature": np.int32,

@@ -18,7 +18,7 @@ from treefocus.errors import reject
 
 Map = tuple[Any, ...]
 # The name of every map -> how many numbers or lists of numbers follow it.
-_NUMBERS = {"affine": 2, "shifted": 2, "exp": 0, "expm1": 0, "platt": 2, "isotonic": 2}
+_NUMBERS = {"affine": 2, "shifted": 2, "exp": 0, "expm1": 0, "platt": 2, "isotonic": 2, "above": 1, "at_least": 1}
 
 
 def mapped(maps: Sequence[Map], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -45,6 +45,8 @@ _MAPS: dict[str, Callable[..., Any]] = {
     "expm1": np.expm1,
     "platt": _platt,
     "isotonic": _isotonic,
+    "above": lambda values, cut: (values > cut).astype(np.float64),  # a vote: 1 or 0
+    "at_least": lambda values, cut: (values >= cut).astype(np.float64),
 }
 
 
@@ -76,4 +78,4 @@ def _grows(one: Map) -> bool:
         return len(x) == len(y) > 0 and bool((np.diff(x) > 0).all() and (np.diff(y) >= 0).all())
     if name == "platt":
         return bool(numbers[0] < 0)
-    return not numbers or bool(numbers[0] > 0)
+    return not numbers or name in ("above", "at_least") or bool(numbers[0] > 0)

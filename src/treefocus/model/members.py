@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treefocus.model.maps import Map
+from treefocus.model.voices import Voice
 
 EVERY_CLASS = -2  # of a model that only says whether a point will do: it agrees with every class
 
@@ -25,3 +26,9 @@ class Member:
     score_dtype: str
     source: str
     maps: tuple[Map, ...] = ()
+    voices: tuple[Voice, ...] = ()
+
+    @property
+    def n_scores(self) -> int:
+        """Number of sums that it has: one a voice, where its score is a mean."""
+        return len(self.voices) or self.n_outputs

@@ -9,7 +9,7 @@ from treefocus.model.forest import Forest
 
 def has_shares(forest: Forest) -> bool:
     """Whether the scores are probabilities themselves: shares of a whole in every leaf."""
-    if forest.link != "identity" or (forest.leaf_value < 0).any() or (forest.base_score < 0).any():
+    if forest.voices or forest.link != "identity" or (forest.leaf_value < 0).any() or (forest.base_score < 0).any():
         return False
     sums = forest.leaf_value.sum(axis=1)
     first = np.searchsorted(forest.tree_of_leaf, np.arange(forest.n_trees))

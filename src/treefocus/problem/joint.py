@@ -141,7 +141,7 @@ def _of_forests(forests: Sequence[Forest], maps: Sequence[tuple[int, ...]], n_cl
     return _joined_trees(
         forests, values, base,
         decision="agreed", classes=np.arange(n_classes + 1), members=_members(forests, maps), source="joint model",
-        link="identity", divisor=1.0, maps=(), rounding=0.0, score_dtype="float64",
+        link="identity", divisor=1.0, maps=(), voices=(), rounding=0.0, score_dtype="float64",
     )  # fmt: skip
 
 
@@ -164,6 +164,7 @@ def _members_of(forest: Forest, to_class: tuple[int, ...]) -> tuple[Member, ...]
     one = Member(
         forest.n_trees, forest.n_outputs, own, forest.decision, float(forest.cut), float(forest.cut_high),
         int(forest.favoured), forest.link, float(forest.divisor), forest.score_dtype, forest.source, forest.maps,
+        forest.voices,
     )  # fmt: skip
     return (one,)
 

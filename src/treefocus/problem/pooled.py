@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,13 +22,27 @@ def pooled(forests: Sequence[Forest]) -> Forest:
         raise InvalidInput("refits= must be models of the same kind, with the same classes in the same order.")
     if first.decision not in ("argmax", "above", "at_least"):
         raise InvalidInput(f"hold= takes models that predict classes, not a {first.source}.")
+    if first.voices and len({len(one.voices) for one in forests}) > 1:
+        raise InvalidInput("refits= must be averages of as many models as the first of them.")
     chosen = forests[: max(1, int(np.searchsorted(np.cumsum([one.n_leaves for one in forests]), MOST_LEAVES)))]
+    if first.voices:
+        return _of_voices(chosen)
     cuts = [0.0 if one.decision == "argmax" else float(one.cut) for one in chosen]
     base = np.sum([one.base_score / one.divisor - cut for one, cut in zip(chosen, cuts, strict=True)], axis=0)
     return joined(
         chosen, [one.leaf_value / one.divisor for one in chosen], base,
         divisor=float(len(chosen)), cut=0.0, link="identity", maps=(), rounding=0.0, score_dtype="float64",
         source=f"pool of {len(chosen)} models",
+    )  # fmt: skip
+
+
+def _of_voices(chosen: Sequence[Forest]) -> Forest:
+    """The mean of means: every voice counts as it did in its own, and the cut is the mean of theirs."""
+    voices = [replace(voice, weight=voice.weight / one.divisor) for one in chosen for voice in one.voices]
+    return joined(
+        chosen, [one.leaf_value for one in chosen], np.concatenate([one.base_score for one in chosen]),
+        divisor=float(len(chosen)), cut=float(np.mean([one.cut for one in chosen])), voices=tuple(voices),
+        rounding=0.0, source=f"pool of {len(chosen)} models",
     )  # fmt: skip
 
 

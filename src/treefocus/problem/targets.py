@@ -20,6 +20,7 @@ from treefocus.kernels.inverse import rest_up_to, score_from, score_up_to
 from treefocus.model.forest import LARGEST, Forest, Ints
 from treefocus.model.shares import has_shares
 from treefocus.model.variants import variant
+from treefocus.model.voices import has_votes, moved
 
 ANY_OTHER = -1
 NO, YES = 0, 1
@@ -177,7 +178,9 @@ def _of_classes(forest: Forest, targets: Ints, origin: Ints | None) -> Slack | N
     number, is_wanted = int(wanted[0]), bool(targets[0] >= 0)
     if forest.decision != "argmax":
         side = -1.0 if is_wanted == (number == YES) else 1.0
-        loose, strict = ((("cut", forest.cut + way * forest.rounding),) for way in (side, -side))
+        loose, strict = (
+            (("cut", forest.cut + way * forest.rounding), *_moved_voices(forest, -way)) for way in (side, -side)
+        )
         return Slack(loose, strict, is_exact=False)
     forms = []
     for way in (1.0, -1.0):
@@ -248,13 +251,23 @@ def _likely(target: Probability, forest: Forest) -> tuple[Forest, Slack, int]:
 
 def _of_one_score(label: int, p: float, forest: Forest) -> tuple[Forest, Slack, int]:
     """Of a model with one score and two classes: from some score up, or up to some score."""
-    if forest.link != "sigmoid" and not forest.maps:
+    if (forest.link != "sigmoid" and not forest.maps and not forest.voices) or has_votes(forest.voices):
         raise InvalidInput(f"A {forest.source} gives no probabilities; ask for a class or for Score(low, high).")
     decision, answer = ("at_least", YES) if label == 1 else ("above", NO)
     loose, plain, strict = _score_cuts(p, forest, is_second=label == 1)
     off = forest.rounding if label == 1 else -forest.rounding
     cuts = loose - off, plain, None if strict is None else strict + off
-    return *_asked(forest, cuts, _divides_exactly(forest) and not off, decision=decision), answer
+    asked, slack = _asked(forest, cuts, _divides_exactly(forest) and not off, decision=decision)
+    if forest.voices:
+        side = 1 if label == 1 else -1
+        less = None if slack.strict is None else (*slack.strict, *_moved_voices(forest, -side))
+        slack = Slack((*slack.loose, *_moved_voices(forest, side)), less, slack.is_exact)
+    return asked, slack, answer
+
+
+def _moved_voices(forest: Forest, way: float) -> tuple[tuple[str, Any], ...]:
+    """The change that lets every voice show what rounding could make of it, from above or from below."""
+    return (("voices", moved(forest.voices, 1 if way > 0 else -1)),) if forest.voices else ()
 
 
 def _asked(forest: Forest, cuts: Cuts, is_exact: bool, **changes: Any) -> tuple[Forest, Slack]:
@@ -272,6 +285,8 @@ def _is_adaboost(forest: Forest) -> bool:
 def _between(target: Interval, forest: Forest) -> tuple[Forest, Slack | None]:
     if forest.n_outputs != 1:
         raise InvalidInput(f"A {forest.source} has {forest.n_outputs} scores; ask for a class or for a Probability.")
+    if forest.voices:
+        raise InvalidInput(f"A {forest.source} has a score a model inside; ask for a class or for a Probability.")
     low, high = float(target.low), float(target.high)
     slack = None
     if not isinstance(target, Score):

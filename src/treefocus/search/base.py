@@ -278,7 +278,11 @@ def require_numbers(forest: Forest, method: str) -> None:
 
 
 def require_one_model(problem: Problem, strategy: str) -> None:
-    """Refuse a question to several models."""
+    """Refuse a question to several models, or to one that is a mean of several through curves."""
+    if problem.forest.voices:
+        raise InvalidInput(
+            f"{strategy} searches sums over trees, and a {problem.forest.source} is none; 'auto' takes it."
+        )
     if problem.forest.members:
         raise InvalidInput(f"{strategy} searches for one model, without also=, hold= or tolerance=; 'auto' takes them.")
 

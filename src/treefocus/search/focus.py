@@ -21,6 +21,7 @@ from treefocus.kernels import reference
 from treefocus.kernels.inputs import Batch, Descent, SoftForest
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.variants import variant
+from treefocus.model.voices import Voice
 from treefocus.problem.joint import has_common_scores
 from treefocus.problem.problem import Problem
 from treefocus.search.base import History, Incumbent, Outcome, Run, Strategy, check_positive, check_whole
@@ -170,8 +171,8 @@ class Focus(Strategy):
 def _leaf_values(forest: Forest, leaf: Leaf, normalise: bool) -> Floats:
     """(n_leaves, n_outputs) omega * T(y | j)."""
     values = forest.leaf_value / forest.divisor if forest.leaf_distribution is None else forest.leaf_distribution
-    if forest.members:
-        values = values / _divisors(forest)[forest.tree_of_leaf][:, None]
+    if forest.members or forest.voices:
+        values = values * _scales(forest)[forest.tree_of_leaf][:, None]
     if leaf == "vote":
         if forest.tree_weight is None or forest.decision != "argmax":
             reject("Focus.leaf", f"'distribution' for {forest.source}, whose leaves do not vote", repr(leaf))
@@ -182,12 +183,27 @@ def _leaf_values(forest: Forest, leaf: Leaf, normalise: bool) -> Floats:
     return np.ascontiguousarray(values)
 
 
-def _divisors(forest: Forest) -> Floats:
-    """(n_trees,) what the sum of each tree's model is divided by, where several have to agree."""
-    own = np.ones(forest.n_trees)
-    by_tree = np.repeat([one.divisor for one in forest.members], [one.n_trees for one in forest.members])
-    own[: len(by_tree)] = by_tree
+def _scales(forest: Forest) -> Floats:
+    """(n_trees,) what each tree's values are multiplied by, where several models agree or are averaged."""
+    own, tree, score = np.ones(forest.n_trees), 0, 0
+    for rule in forest.members or [forest]:
+        for one in rule.voices or [rule]:
+            last = tree + one.n_trees
+            slope = _slope(forest, one, slice(tree, last), score) / rule.divisor if isinstance(one, Voice) else 1.0
+            own[tree:last] = slope / one.divisor
+            tree, score = last, score + (1 if isinstance(one, Voice) else one.n_outputs)
     return own
+
+
+def _slope(forest: Forest, voice: Voice, trees: slice, score: int) -> float:
+    """How much a voice's part of the mean rises with its sum, from its least to its largest."""
+    is_own = (forest.tree_of_leaf >= trees.start) & (forest.tree_of_leaf < trees.stop)
+    tree, value = forest.tree_of_leaf[is_own], forest.leaf_value[is_own, 0]
+    first = np.flatnonzero(np.diff(tree, prepend=-1))
+    ends = [forest.base_score[score] + ends.reduceat(value, first).sum() for ends in (np.minimum, np.maximum)]
+    sums = np.array(ends)[:, None] / voice.divisor
+    low, high = reference.voice_shown(voice, sums)[:, 0]
+    return voice.weight * float(high - low) / max(float(sums[1, 0] - sums[0, 0]), 1e-12)
 
 
 def _total_weight(forest: Forest, values: Floats) -> float:
