@@ -1,17 +1,14 @@
 """Check a proof: python check.py certificate.json model.json
 
-This program decides whether a certificate of treefocus is right. It is one file, needs Python and nothing else, and
-shares no code with the search that wrote the certificate. No argument in it rests on floating-point arithmetic: floats
-are read as the rational numbers they are, and what must be rounded is rounded to the safe side.
+This program decides whether a certificate of treefocus is right. It shares no code with the search that wrote it. No
+argument rests on floating-point arithmetic: floats are the rational numbers they are, and rounded to the safe side.
 
 That a point is an answer and costs so much is computed. That no answer costs less, or that there is none, speaks of all
 points, and needs a proof. It cuts columns into cells: ranges of numbers, categories, the missing value. A box says
 which cells of every column are left. For each way to be an answer there is a tree of boxes: the first holds all that is
 allowed; each is split, so that each of its points is on one of two sides, or closed, for no cheaper answer is in it:
-
-    EMPTY   nothing is left of it, see below;
-    SCORE   every tree gives its best leaf that the box still reaches, and the sum is not enough;
-    CELL    every tree has one leaf left, and computed as the model computes, the answer is another one.
+EMPTY, nothing is left of it; SCORE, every tree gives its best leaf that the box still reaches, and the sum is not
+enough; CELL, every tree has one leaf left, and computed as the model computes, the answer is another one.
 
 A box loses cells by inequalities: each is true of every answer cheaper than the claim, and is a sum over columns with a
 limit. The cost is one, rules are, and a proof may WEIGH: name a point or prices of which this program makes more. A
@@ -100,14 +97,13 @@ def members(mask: int) -> Iterator[int]:
 
 
 class Trees:
-    """A treefocus-forest-1 file (docs/forest-format.md); its leaves are numbered on from `first`."""
+    """A treefocus-forest-1 file (docs/forest-format.md)."""
 
-    def __init__(self, record: Json, first: int = 0) -> None:
+    def __init__(self, record: Json) -> None:
         demand(record.get("format") == "treefocus-forest-1", "the model is not a treefocus-forest-1 file")
-        self.first, self.feature, self.right = first, record["feature"], record["right"]
-        self.start, self.default_left = record["tree_start"], record["default_left"]
-        self.threshold, self.n_columns = [float(t) for t in record["threshold"]], int(record["n_features"])
-        self.divisor, self.link = float(record.get("divisor", 1.0)), record.get("link", "identity")
+        self.feature, self.right, self.start = record["feature"], record["right"], record["tree_start"]
+        self.default_left, self.link = record["default_left"], record.get("link", "identity")
+        self.threshold, self.divisor = [float(t) for t in record["threshold"]], float(record.get("divisor", 1.0))
         self.decision, self.cut = record.get("decision", "argmax"), float(record.get("cut", 0.0))
         self.n_classes, is_votes = len(record["classes"]), record.get("leaf_distribution") is not None
         self.has_votes = self.link == "identity" and is_votes and self.n_classes > 2  # AdaBoost: shares are a softmax
@@ -116,9 +112,8 @@ class Trees:
         self.held = as_float32 if self.digits == 24 else float  # as the library holds its sums
         self.base = [self.held(b) for b in record["base_score"]]
         self.value = [[self.held(v) for v in row] for row in record["leaf_value"]]
-        categories = record.get("categories") or {}
-        self.set_of_node = categories.get("set_of_node", [-1] * len(self.feature))
-        self.labels = categories.get("labels", [None] * self.n_columns)
+        categories = {"labels": [None] * int(record["n_features"])} | (record.get("categories") or {})
+        self.set_of_node, self.labels = categories.get("set_of_node", [-1] * len(self.feature)), categories["labels"]
         self.sets = [set(categories["set_member"][a:b]) for a, b in pairwise(categories.get("set_start", [0]))]
         self.n_before = list(accumulate((f < 0 for f in self.feature), initial=0))  # leaves before a node
         is_whole = self.start[0] == 0 and self.start[-1] == len(self.feature) and self.n_before[-1] == len(self.value)
@@ -151,7 +146,7 @@ class Trees:
         """What the library computes from a leaf of every tree: in the trees' order and in its own type of numbers."""
         sums = list(self.base)
         for leaf in leaves:
-            sums = [self.held(total + value) for total, value in zip(sums, self.value[leaf - self.first], strict=True)]
+            sums = [self.held(total + value) for total, value in zip(sums, self.value[leaf], strict=True)]
         return [total / self.divisor for total in sums]
 
 
@@ -171,7 +166,7 @@ class Leaves:
                     waiting += [(trees.right[node], path | {f: known & right}), (node + 1, path | {f: known & left})]
                     continue
                 for g, cells in path.items():
-                    self.asked[g][cells] = self.asked[g].get(cells, 0) | 1 << trees.first + trees.n_before[node]
+                    self.asked[g][cells] = self.asked[g].get(cells, 0) | 1 << trees.n_before[node]
             demand(not waiting, "the model's nodes are not in pre-order")
 
     def lost(self, cells: Sequence[int]) -> int:
@@ -391,7 +386,7 @@ class Test:
         self.trees, self.signs, self.is_strict, self.share = trees, signs, is_strict, Fraction(share)
         self.at_least = Fraction(max(-UNSAID, min(UNSAID, at_least)))
         own = [sum(sign * scaled(Fraction(row[k]), trees.bits) for k, sign in signs) for row in trees.value]  # exact
-        self.best = [sorted(((own[leaf], leaf + trees.first) for leaf in of), reverse=True) for of in trees.leaves_of]
+        self.best = [sorted(((own[leaf], leaf) for leaf in of), reverse=True) for of in trees.leaves_of]
         whole = self.at_least * Fraction(trees.divisor)
         need = whole - sum(sign * Fraction(trees.base[k]) for k, sign in signs)
         self.need = scaled(need - len(signs) * trees.rounding - abs(whole) / 2**51, trees.bits)

@@ -78,6 +78,15 @@ class ProofCells:
         """Some of them."""
         return ProofCells(self.begin[kept], self.first[kept], self.last[kept], self.code[kept], self.is_own[kept])
 
+    def merged(self, own: float, reach: float) -> ProofCells:
+        """The same, with all numbers farther than that from the row's own in one cell a side."""
+        is_far = np.maximum(self.first - own, own - self.last) > reach  # a missing value and a missing row: nothing
+        side = np.where(is_far, np.sign(self.first - own), 0.0)
+        is_next = np.append(False, (side[1:] != 0) & (side[1:] == side[:-1]))
+        end = np.append(np.flatnonzero(~is_next)[1:], len(side)) - 1
+        kept = self.only(~is_next)
+        return ProofCells(kept.begin, kept.first, self.last[end], kept.code, kept.is_own)
+
     def with_missing(self, code: int, *, is_own: bool) -> ProofCells:
         """The same and a missing value."""
         begin, first, last = (np.append(own, np.nan) for own in (self.begin, self.first, self.last))

@@ -17,6 +17,7 @@ from treefocus.explanation.cells import ProofCells
 from treefocus.kernels.inputs import CompiledDistance, Metric
 from treefocus.kernels.rules import LinearRule
 from treefocus.model.forest import Floats
+from treefocus.problem.distances import L1, L2, LINF
 from treefocus.problem.problem import Problem
 
 FORMAT = "treefocus-proof-3"
@@ -81,6 +82,15 @@ class _Written:
                 at[f] |= set(np.linspace(*self._seen(problem, f), n_parts // 8 + 1).tolist())
             self.row_length, self.lengths = self._lengths(problem, weight, lengths)
         self.cells = [ProofCells.of(problem.forest, batch, f, own) for f, own in enumerate(at)]
+        norms = problem.distance.norms
+        if norms is not None and np.isfinite(below):  # no split looks at what is too far in any case
+            sizes = np.sqrt(norms.weights[L2]), norms.weights[L1], norms.weights[LINF]
+            with np.errstate(divide="ignore"):
+                reach = below * batch.scale / np.maximum.reduce(sizes) * (1 + _BEYOND)
+            self.cells = [
+                own if batch.is_category[f] else own.merged(float(batch.rows[0, f]), float(reach[f]))
+                for f, own in enumerate(self.cells)
+            ]
         self.is_priced = [
             not any(np.isnan(self.cells[f].begin).any() for f in rule.columns)
             for rule in batch.rules.all
