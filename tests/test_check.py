@@ -469,6 +469,60 @@ def test_no_proof_of_what_is_false_is_accepted(data):
     assert judge(record, file)[0] == REJECTED
 
 
+def forged(record, rng):
+    """A claim of more than is true, with a proof that was made of a true one by some changes, or by none."""
+    bad = copy.deepcopy(record) | {"status": "NOT_FOUND", "point": None, "distance": None}
+    bad["lower_bound"] = record["distance"] * rng.choice([1 + 1e-5, 1.01, 1.5, 10.0])
+    if rng.random() < 0.2:
+        bad |= {"lower_bound": "inf", "status": "INFEASIBLE"}
+    proof = bad["proof"]
+    proof["below"] = bad["lower_bound"]
+    for _ in range(rng.integers(0, 4)):
+        goal = proof["goals"][rng.integers(len(proof["goals"]))]
+        boxes, kind = goal["boxes"], rng.choice(["change", "drop", "add", "cells", "lengths", "weights"])
+        at = int(rng.integers(len(boxes))) if boxes else 0
+        if kind == "change" and boxes:
+            boxes[at] = int(rng.integers(0, 8))
+        elif kind == "drop" and boxes:
+            del boxes[at]
+        elif kind == "add":
+            boxes.insert(at, int(rng.integers(0, 5)))
+        elif kind == "cells":
+            cells = proof["cells"][rng.integers(len(proof["cells"]))]
+            if cells and rng.random() < 0.5:
+                del cells[rng.integers(len(cells))]
+            elif cells:
+                i = int(rng.integers(len(cells)))
+                cells[i] = [cells[i][0], cells[-1][1]] if rng.random() < 0.5 else [cells[0][0], cells[i][1]]
+        elif kind == "lengths" and proof["lengths"]:
+            proof["lengths"] = proof["lengths"][:: int(rng.integers(2, 9))]
+        elif kind == "weights" and goal["weights"]:
+            by = float(rng.choice([-1.0, 0.0, 0.5, 3.0]))
+            goal["weights"] = [[[by * v for v in part] for part in pair] for pair in goal["weights"]]
+    return bad
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(k, marks=pytest.mark.campaign) for k in range(20, 400, 20))])
+def test_no_false_claim_about_a_drawn_problem_is_accepted(first):
+    """Over all distances, constraints, columns, targets, libraries: more than the optimum is not accepted."""
+    rng, n_forged = np.random.default_rng(first), 0
+    for seed in range(first, first + 20):
+        try:
+            explainer, found = answered(drawn(seed))
+        except treefocus.InvalidInput:
+            continue
+        file = json.loads(json.dumps(explainer.forest.to_record()))
+        for one in found:
+            if one.status is Status.OPTIMAL and one.distance > 1e-6:
+                record = through_json(one.certificate(proof=True))
+                for _ in range(15 if "proof" in record else 0):
+                    bad = forged(record, rng)
+                    code, sentences = judge(bad, file)
+                    assert code == REJECTED, (seed, sentences, bad["proof"])
+                    n_forged += 1
+    assert n_forged >= 50
+
+
 @pytest.mark.parametrize("field", ["row", "low", "high", "scale", "grain", "lists", "rules", "proof", "status"])
 def test_what_is_not_whole_is_rejected_and_no_error(field):
     for junk in (None, [], {}, "x", [1.0], -1):
