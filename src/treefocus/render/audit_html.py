@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from treefocus.render.apart import told_apart
 from treefocus.render.audit import (
     FEATURE_HEADS,
     GROUP_HEADS,
@@ -29,6 +30,7 @@ from treefocus.render.plain import bare
 
 Record = Mapping[str, Any]
 _NAMES, _BAR, _LINE = 260, 380, 26  # widths and height in the pictures
+_LONGEST = 38  # letters of a name there
 
 
 def audit_page(facts: Record, warnings: Sequence[str], title: str | None = None) -> str:
@@ -89,8 +91,9 @@ def feature_chart(facts: Record) -> str:
 
 def _figure(caption: str, bars: Sequence[tuple[str, str, tuple[float, str], tuple[float, str]]]) -> str:
     """Bars of two parts each, of a whole of 1."""
-    marks = []
-    for k, (name, told, *parts) in enumerate(bars):
+    marks, names = [], told_apart([name for name, *_ in bars], _LONGEST)
+    for k, (_, told, *parts) in enumerate(bars):
+        name = names[k]
         y, x = k * _LINE, float(_NAMES)
         marks.append(_text(_NAMES - 8, y, name, "end"))
         for width, kind in parts:
@@ -106,10 +109,11 @@ def _interval_chart(facts: Record, measure: str, caption: str, told: Any) -> str
         return ""
     ends = [end for one in groups for end in (*one[measure], *one[f"{measure}_interval"]) if end is not None]
     unit = _BAR / (max(ends) or 1.0)
+    names = told_apart([bare(name_of(one["columns"], one["labels"])) for one in groups], _LONGEST)
     marks = []
     for k, one in enumerate(groups):
         y, (low, high), interval = k * _LINE, one[measure], one[f"{measure}_interval"]
-        marks.append(_text(_NAMES - 8, y, bare(name_of(one["columns"], one["labels"])), "end"))
+        marks.append(_text(_NAMES - 8, y, names[k], "end"))
         marks.append(_bar(_NAMES, y, low * unit, f"low {'precluded' if measure == 'preclusion' else ''}".strip()))
         if high > low:
             marks.append(_bar(_NAMES + low * unit, y, (high - low) * unit, "high"))
@@ -133,7 +137,7 @@ def _bar(x: float, y: float, width: float, kind: str) -> str:
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
-    short = text if len(text) <= 38 else f"{text[:37]}…"
+    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return f'<text x="{x:.1f}" y="{y + _LINE / 2 + 4.5}" text-anchor="{anchor}">{escape(short)}</text>'
 
 

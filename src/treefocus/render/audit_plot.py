@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from treefocus.render.apart import told_apart
 from treefocus.render.audit import MANY, name_of, share
 from treefocus.render.palette import DOWN, UP
-from treefocus.render.plot import _entitle, _name_bars, _new_axes, _say, _short
+from treefocus.render.plain import bare
+from treefocus.render.plot import _LONGEST, _entitle, _name_bars, _new_axes, _say, _short, _text
 
 Record = Mapping[str, Any]
 _EDGE = "#4d4d4d"
+_MOST_BARS = 41  # all rows, and so many groups less one: more are read in a table
 
 
 def burden_bars(facts: Record, ax: Any = None) -> Any:
     """A bar a group, as long as its mean distance, its interval across it; the part that is not proven is hatched."""
-    axes = _interval_bars(shown_groups(facts), "burden", UP, ax)
-    _entitle(axes, "What is asked of each group")
+    axes = _interval_bars(facts, "burden", UP, ax)
+    _entitle(axes, f"What is asked of each group{_left_out(facts)}")
     axes.set_xlabel(f"mean {facts['distance']} distance of those with a way out, {share(facts['level'])} interval")
     return axes
 
 
 def preclusion_bars(facts: Record, ax: Any = None) -> Any:
     """A bar a group, as long as the share without a way out; what is not proven is hatched."""
-    axes = _interval_bars(shown_groups(facts), "preclusion", DOWN, ax)
-    _entitle(axes, "Who has no way out")
+    axes = _interval_bars(facts, "preclusion", DOWN, ax)
+    _entitle(axes, f"Who has no way out{_left_out(facts)}")
     axes.set_xlabel(f"share of rows without a way out, {share(facts['level'])} interval")
     return axes
 
@@ -59,7 +62,17 @@ def shown_groups(facts: Record) -> list[Record]:
     return [one for one in (facts["whole"], *facts["groups"]) if not one["is_hidden"]]
 
 
-def _interval_bars(groups: Sequence[Record], measure: str, colour: str, ax: Any) -> Any:
+def _names(groups: Sequence[Record]) -> list[str]:
+    return [bare(name_of(one["columns"], one["labels"])) for one in groups]
+
+
+def _left_out(facts: Record) -> str:
+    n_groups = len(shown_groups(facts)) - 1
+    return "" if n_groups < _MOST_BARS else f", the first {_MOST_BARS - 1} of {n_groups}"
+
+
+def _interval_bars(facts: Record, measure: str, colour: str, ax: Any) -> Any:
+    groups = shown_groups(facts)[:_MOST_BARS]
     axes = _new_axes(len(groups)) if ax is None else ax
     drawn = [one for one in groups if one[measure][0] is not None]
     if not drawn:
@@ -77,7 +90,7 @@ def _interval_bars(groups: Sequence[Record], measure: str, colour: str, ax: Any)
         ends = one[f"{measure}_interval"]
         if ends[0] is not None:
             axes.plot(ends, [place, place], color=_EDGE, marker="|", linewidth=1.2)
-    _name_bars(axes, [_short(name_of(one["columns"], one["labels"])) for one in drawn])
+    _name_bars(axes, [_text(name) for name in told_apart(_names(drawn), _LONGEST)])
     axes.set_xlim(left=0)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

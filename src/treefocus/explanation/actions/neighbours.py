@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +13,7 @@ from treefocus.explanation.actions.marks import Marks
 from treefocus.explanation.actions.steps import AT_LEAST, AT_MOST, BY, SET, Action, ActionStep
 
 _POOL = 24  # levers that are looked at
+_MOST_DIGITS = 6  # of numbers that are told
 _FINE = np.linspace(0.05, 1.0, 20)  # quantiles among which a neighbour is looked for
 
 
@@ -80,3 +83,19 @@ def _nearest(step: ActionStep, near: list[ActionStep]) -> list[ActionStep]:
     order = sorted((other.value, other) for other in near if other.label is None)
     place = int(np.searchsorted([value for value, _ in order], step.value))
     return [other for _, other in order[max(place - 2, 0) : place + 2]]
+
+
+def plainer(action: Action, column: int) -> list[Action]:
+    """The action without its step of a column, and with that to a number of fewer digits, the fewest first."""
+    (step,) = (own for own in action.steps if own.column == column)
+    found = [action.without(step)] if len(action.steps) > 1 else []
+    if step.label is not None or not step.value:
+        return found
+    further = Decimal(repr(step.value))
+    rounding = ROUND_CEILING if step.kind == AT_LEAST or (step.kind == BY and step.value > 0) else ROUND_FLOOR
+    for digits in range(1, _MOST_DIGITS):
+        short = Context(digits, rounding).create_decimal(further)
+        if short == further:
+            break
+        found.append(action.having(replace(step, value=float(short))))
+    return found

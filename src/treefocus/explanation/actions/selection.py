@@ -14,9 +14,10 @@ from treefocus.explanation.actions.affordable import is_affordable, most_afforda
 from treefocus.explanation.actions.candidates import Levers, candidates
 from treefocus.explanation.actions.choice import Choice, fewest, most_covered
 from treefocus.explanation.actions.marks import Marks
-from treefocus.explanation.actions.neighbours import all_around, neighbours
+from treefocus.explanation.actions.neighbours import all_around, neighbours, plainer
 from treefocus.explanation.actions.pairs import FIFTIETHS, Applicants
 from treefocus.explanation.actions.steps import Action
+from treefocus.model.forest import Floats
 
 _PATIENCE = 4  # rounds of looking around actions, of which none has led to a better choice
 _NEARLY = 8  # actions of other features, besides those chosen, around which is looked as well
@@ -24,6 +25,7 @@ _MOST_LOOKED = 6_000  # actions, after which no further ones are looked at
 _MOST_PAIRS = 2_000_000  # of people and actions, after which nothing is exchanged any more
 _STARTS = 4  # other single actions from which exchanges set out
 _KEPT = 20  # of the actions around one, to choose from
+_ROUNDING = 0.01  # of what all pay, that numbers of fewer digits may cost more
 _RECHECKS = 5  # choices that the model itself may overrule
 
 
@@ -47,7 +49,7 @@ class Selection:
 
     def run(self) -> Choice:
         """The best choice, after looking around the chosen actions, and confirmed by the model."""
-        choice = self._exchanged(self._looked_around())
+        choice = self._plainer(self._exchanged(self._looked_around()))
         for _ in range(_RECHECKS):
             if self._confirmed(choice):
                 return choice
@@ -95,6 +97,22 @@ class Selection:
                 better = self._helps(chosen)
         return max(self._choose(), choice, key=self._worth)
 
+    def _plainer(self, choice: Choice) -> Choice:
+        """The choice without steps that nobody needs, and in fewer digits where these cost next to nothing."""
+        chosen = list(choice.chosen)
+        helped, paid = self._helps(chosen) if chosen else (0.0, 0.0)
+        for place in range(len(chosen)):
+            for column in [step.column for step in self.actions[chosen[place]].steps]:
+                action = self.actions[chosen[place]]
+                for other in plainer(action, column):
+                    self.actions.append(other)
+                    self.cost = np.concatenate([self.cost, self._costs([other])])
+                    tried = [*chosen[:place], len(self.actions) - 1, *chosen[place + 1 :]]
+                    if (self._helps(tried)[0], self._helps(tried)[1]) >= (helped, paid * (1 + _ROUNDING)):
+                        chosen = tried
+                        break
+        return Choice(tuple(chosen), choice.covered, choice.bound)
+
     def _unseen(self, actions: Sequence[Action]) -> list[Action]:
         new = [action for action in dict.fromkeys(actions) if action not in self._seen]
         self._seen.update(new)
@@ -124,10 +142,14 @@ class Selection:
         helped, paid = worth(self.cost[list(chosen)].min(axis=0)[None], self.mean)[0].tolist()
         return helped, paid
 
-    def _add(self, actions: list[Action], beside: Sequence[int] | None = None) -> range:
-        """Keep the actions that help anybody, beside others only the best; their numbers."""
+    def _costs(self, actions: list[Action]) -> Floats:
         cost = self.people.costs(actions)
         cost[cost > self.limit] = np.inf
+        return cost
+
+    def _add(self, actions: list[Action], beside: Sequence[int] | None = None) -> range:
+        """Keep the actions that help anybody, beside others only the best; their numbers."""
+        cost = self._costs(actions)
         kept = np.flatnonzero(np.isfinite(cost).any(axis=1))
         if beside is not None:
             values = worth(np.minimum(cost[kept], self.cost[list(beside)].min(axis=0, initial=np.inf)), self.mean)
