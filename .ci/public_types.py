@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from tempfile import TemporaryDirectory
@@ -18,18 +19,16 @@ PUBLIC = ("treefocus", "treefocus.scale", "treefocus.loans", "treefocus.mlflow")
 
 def main() -> int:
     """Print what is not complete, and how many names are."""
-    command = [
-        "pyright",
-        "--pythonpath",
-        sys.executable,
-        "--verifytypes",
-        "treefocus",
-        "--ignoreexternal",
-        "--outputjson",
-    ]
+    command = ["pyright", "--pythonpath", sys.executable, "--verifytypes", "treefocus", "--ignoreexternal"]
+    installed = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with TemporaryDirectory() as folder:  # not beside pyproject.toml, whose folder would be taken for the package
-        told = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+        told = subprocess.run(
+            [*command, "--outputjson"], check=False, capture_output=True, text=True, cwd=folder, env=installed
+        )
     said = json.loads(told.stdout)
+    if not said["typeCompleteness"].get("packageRootDirectory"):
+        print("treefocus is not installed for this Python: pip install .")
+        return 2
     symbols = said["typeCompleteness"]["symbols"]
     names = {name for module in PUBLIC for name in places(module)}
     lacking = [

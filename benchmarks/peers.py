@@ -300,6 +300,8 @@ def machine() -> str:
 
 PAGE_TEXT = """# Beside other tools
 
+After this page you know how far treefocus and its peers come with the same models, rows and time, and where they win.
+
 Written by `python benchmarks/peers.py --write` on {date}: Python {python}, {versions}, one core of {machine}, on which
 other programs may have run.
 

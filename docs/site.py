@@ -16,6 +16,7 @@ import typer.main
 from mkdocs.structure.files import File, Files
 
 import treefocus
+from treefocus.app.api import PREFIX
 from treefocus.app.demo import demo_service
 from treefocus.app.server import create_app
 from treefocus.cli import app
@@ -74,6 +75,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     return _to_project(markdown, rf"\]\({re.escape(up)}", "](", "../" * path.count("/") + "project/")
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """A notebook's links to documents, which others rewrite in documents only."""
+    is_notebook = page.file.src_uri.endswith(".ipynb")
+    return re.sub(r'(href="\.\./[\w-]+)\.md\b', r"\1.html", html) if is_notebook else html
+
+
 def _to_project(markdown: str, before: str, opening: str, folder: str) -> str:
     for name, page in PROJECT.items():
         markdown = re.sub(f"{before}{re.escape(name)}", f"{opening}{folder}{page}.md", markdown)
@@ -122,7 +129,8 @@ def rest() -> Iterator[str]:
     """Every path of the service, what it takes and what it answers."""
     document = create_app(demo_service(), ROOT / "build", with_page=False).openapi()
     yield "# REST\n\nAfter this page you know every path of [the service](../service.md), `treefocus serve`."
-    yield f"`{document['info']['title']}` {document['info']['version']}; the document itself is at `/openapi.json`.\n"
+    version = f"`{document['info']['title']}` {document['info']['version']}"
+    yield f"{version}; the document itself is at `{PREFIX}/openapi.json`.\n"
     for path, methods in document["paths"].items():
         for method, told in methods.items():
             yield f"## {method.upper()} {path}\n\n{_escaped(told.get('description') or told.get('summary') or '')}\n"

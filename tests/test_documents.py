@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,19 @@ def test_the_calls_of_ours_that_others_are_told_of_work() -> None:
         else:
             value = span
         eval(value.partition("(...)")[0], names)  # what stands for "something" is not called
+
+
+def test_a_dead_link_of_the_site_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("mkdocs")
+    spec = spec_from_file_location("links", DOCS / "links.py")
+    assert spec is not None
+    assert spec.loader is not None
+    links = module_from_spec(spec)
+    spec.loader.exec_module(links)
+    (tmp_path / "a.html").write_text('<h1 id="top">A</h1><a href="b.html#there"></a><a href="#top"></a>')
+    (tmp_path / "b.html").write_text('<h1 id="here">B</h1><a href="c.html"></a><a href="https://example.org/x"></a>')
+    links.on_post_build({"site_dir": str(tmp_path)})
+    told = sorted(record.getMessage() for record in caplog.records)
+    assert [one.rpartition(": ")[2] for one in told] == [
+        "a.html leads to b.html#there, which is not there", "b.html leads to c.html, which is not there",
+    ]  # fmt: skip
