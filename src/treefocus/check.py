@@ -593,7 +593,7 @@ class Proof:
         demand(not is_wrapped, "this program does not judge a model whose scores a wrapper goes on with", UNPROVEN)
         self.trees = Trees(model | {name: asked[name] for name in names if name in asked})
         demand(
-            not {"also", "plausibility"} & set(record),
+            not {"also", "plausibility", "room"} & set(record),
             "other models and limits on the isolation score are not judged",
             UNPROVEN,
         )

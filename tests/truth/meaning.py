@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -36,6 +37,7 @@ from treefocus import (
     Range,
     Score,
     Together,
+    Tolerance,
 )
 from treefocus.model.forest import Bools, Floats
 from truth.columns import Column, cell_of
@@ -149,6 +151,7 @@ class Question:
     covariance: Floats | None = None  # of the scaled columns, where Mahalanobis is given one
     also: tuple[Model, ...] = ()  # other models that have to give the wanted answer
     left_alone: tuple[frozenset[int], ...] = ()  # of each of these sets of columns, one has to stay as it is
+    tolerance: Tolerance | None = None  # around an answer
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -370,17 +373,96 @@ class Question:
             if self.says_column(j, float(point[j])) is False:
                 found.append(f"{column.name} = {cell_of(column, point[j])} is no value of its column ({column.kind})")
         found += [f"{one} is broken" for one in self.constraints if self.says(one, point) is False]
+        found += [] if self.has_room(point) else ["there is no room to move around it"]
         return found if self.leaves_alone(point) else [*found, "it changes all that an earlier way changes"]
 
     def is_witness(self, point: Floats) -> bool:
         """Whether a point is an answer beyond any doubt."""
-        return self.is_allowed(point) and bool(self.wanted(point[None])[0])
+        return self.is_allowed(point) and bool(self.wanted(point[None])[0]) and self.has_room(point)
 
     def is_allowed(self, point: Floats) -> bool:
         """Whether a point obeys all that is asked of it but the model's answer, beyond any doubt."""
         if not all(self.says_column(j, float(value)) is True for j, value in enumerate(point)):
             return False
         return all(self.says(one, point) is True for one in self.constraints) and self.leaves_alone(point)
+
+    # ---- room to move
+
+    def room(self, j: int) -> tuple[float, float, float, float]:
+        """What a tolerance gives a column: a share and units above, a share and units below."""
+        found: list[float] = []
+        for side in (self.tolerance.above, self.tolerance.below) if self.tolerance else (0.0, 0.0):
+            is_units = isinstance(side, dict)
+            found += [0.0 if is_units else side, side.get(self.columns[j].name, 0.0) if is_units else 0.0]
+        return found[0], found[1], found[2], found[3]
+
+    def reach(self, j: int, value: float) -> tuple[float, float]:
+        """From where to where a column's value may end up; a last digit more than is asked for."""
+        own = float(self.row[j])
+        if self.tolerance is None or self.columns[j].is_category or value - own == 0 or np.isnan(value - own):
+            return value, value
+        share, units, less, fewer = self.room(j)
+        change, size = abs(value - own), 4 * np.finfo(float).eps * (abs(value) + abs(own))
+        beyond, short = share * change + units, less * change + fewer
+        beyond, short = (way + size if way > 0 else 0.0 for way in (beyond, short))
+        if value > own:
+            return max(value - short, own), value + beyond
+        return value - beyond, min(value + short, own)
+
+    def held_between(self, j: int, low: float, high: float) -> Floats:
+        """Some of the values from low to high that a column may hold: at least one of every cell of the models."""
+        column, own = self.columns[j], float(self.row[j])
+        low, high = max(low, min(self.low[j], own)), min(high, max(self.high[j], own))
+        cuts = self.cuts(j)
+        ends = np.concatenate([[low, high], cuts, np.nextafter(cuts, np.inf)])
+        if column.kind == "step":
+            step, first = float(column.step or 1.0), column.values[0]
+            ks = np.arange(np.floor((low - first) / step), np.ceil((high - first) / step) + 1)
+            ends = np.array([float(Decimal(str(first)) + Decimal(str(column.step)) * int(k)) for k in ks])
+        elif column.kind == "list":
+            ends = np.array(column.values, np.float64)
+        elif column.is_whole:
+            ends = np.concatenate([np.floor(ends), np.ceil(ends)])
+        elif column.kind == "float32":
+            near = ends.astype(np.float32)
+            sides = [near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))]
+            ends = np.concatenate(sides).astype(np.float64)
+        alone = [one for one in self.constraints if isinstance(one, Fixed | Increasing | Decreasing | Range | OneOf)]
+        about = [one for one in alone if column.name in (getattr(one, "columns", None) or (one.column,))]
+        ends = np.unique(ends[(ends >= low) & (ends <= high)])
+        return np.array([v for v in ends.tolist() if self._may_hold(j, v, about)], np.float64)
+
+    def _may_hold(self, j: int, value: float, about: Sequence[Any]) -> bool:
+        return self.says_column(j, value) is True and all(self.says_alone(one, j, value) for one in about)
+
+    def has_room(self, point: Floats) -> bool:
+        """Whether the models say of all points around an answer what they say of it."""
+        if self.tolerance is None:
+            return True
+        values = []
+        for j, value in enumerate(point.tolist()):
+            low, high = self.reach(j, value)
+            values.append(np.unique(np.append(self.held_between(j, low, high), value)) if low < high else [value])
+        return bool(self.wanted_boxes([np.asarray(own, np.float64) for own in values]).all())
+
+    def room_ends(self, j: int) -> list[float]:
+        """Values of answers from which the room ends beside a cell's end, and their neighbours."""
+        own, found = float(self.row[j]), []
+        if self.tolerance is None or np.isnan(own):
+            return []
+        share, units, less, fewer = self.room(j)
+        cuts = self.cuts(j)
+        ends = np.concatenate([cuts, np.nextafter(cuts, np.inf)])
+        if self.columns[j].is_whole:
+            ends = np.concatenate([np.floor(ends), np.ceil(ends)])
+        for end in ends.tolist():
+            for factor, more in ((1 + share, units), (1 - less, -fewer)):
+                if np.isfinite(factor) and (factor, more) != (1, 0):
+                    for side in (1.0, -1.0):
+                        value = own + side * (abs(end - own) - more) / factor
+                        width = 64 * float(np.spacing(max(abs(value), abs(own)))) / factor
+                        found += [value - width, value + width]
+        return found
 
     # ---- what it costs
 

@@ -33,6 +33,7 @@ from truth.meaning import Question, combined, one_less_cosine
 AROUND = 20.0  # whole numbers beyond the data that are looked at where the domain has no end
 FAR = 1e3  # the same of other numbers, in ranges of the data
 MOST_BOXES = 400_000
+MOST_WITH_ROOM = 3_000  # boxes with the wanted answer, around which there is looked for others
 MOST_EXACT = 4  # of the points that solve a program, the nearest ones, from which sums are made to come out exactly
 MOST_PROGRAMS = 300  # a row; boxes beyond are left out, nearest first
 
@@ -79,6 +80,8 @@ def _nearest(question: Question, only_whether: bool) -> Witness | None:
         return None
     is_open = question.wanted_boxes([own.low for own in pieces])
     is_open = is_open & _obeying(question, pieces, shape)
+    if question.tolerance is not None and is_open.sum() > MOST_WITH_ROOM:
+        raise TooManyBoxesError(int(is_open.sum()))
     boxes = np.argwhere(is_open)
     if not len(boxes):
         return None
@@ -99,7 +102,7 @@ def _first(question: Question, order: NDArray[np.intp], points: Floats, only_whe
     for k in order:
         if best is not None and (only_whether or question.cost(points[k][None])[0] >= best.cost):
             return best
-        if question.is_allowed(points[k]):
+        if question.is_allowed(points[k]) and question.has_room(points[k]):
             cost = float(question.cost(points[k][None])[0])
             best = Witness(points[k], cost) if best is None or cost < best.cost else best
     return best
@@ -168,7 +171,7 @@ def _cut(question: Question, j: int) -> tuple[Floats, Floats]:
     ends = [max(question.low[j], np.nanmin(held) - far), min(question.high[j], np.nanmax(held) + far)]
     ends += [] if np.isnan(own) else [own]
     first, last = min(ends), max(ends)
-    named = {own, question.low[j], question.high[j]}
+    named = {own, question.low[j], question.high[j], *question.room_ends(j)}
     for one in question.constraints:
         if isinstance(one, Range) and one.column == name:
             shift = [own + share * abs(own) for share in (one.low, one.high)]
@@ -354,7 +357,8 @@ def _under_sums(
             tried = _programs(question, matrix, limit, low[k], high[k], np.inf if best is None else best.cost)
         costs = question.cost(np.array(tried).reshape(len(tried), low.shape[1]))
         for one, cost in zip(tried, costs.tolist(), strict=True):
-            if (best is None or cost < best.cost) and _is_inside(one, low[k], high[k]) and question.is_allowed(one):
+            is_closer = (best is None or cost < best.cost) and _is_inside(one, low[k], high[k])
+            if is_closer and question.is_allowed(one) and question.has_room(one):
                 best = Witness(one, cost)
     return best
 

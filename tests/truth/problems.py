@@ -36,6 +36,7 @@ from treefocus import (
     Range,
     Score,
     Together,
+    Tolerance,
 )
 from treefocus.model.forest import Floats
 from truth.columns import DESIGNS, KINDS, Column, cell_of, frame_of
@@ -49,7 +50,7 @@ CONSTRAINTS = (
 TARGETS = ("any", "class", "one a row", "probability", "interval", "score")
 ASKED = ("ways", "why not", "prices", "region", "rounded", "plausibility", "certificate")
 WEIGHTS = ("no weights", "weights")
-MORE = ("nothing more", "also", "vary", "small budget", "two threads")  # what a question can have besides
+MORE = ("nothing more", "also", "vary", "small budget", "two threads", "tolerance")  # what a question can have besides
 DIMENSIONS = {
     "distance": tuple(MEASURES), "weights": WEIGHTS, "constraint": CONSTRAINTS, "column": KINDS, "target": TARGETS,
     "library": LIBRARIES, "domain": DOMAINS, "asked": ASKED, "more": MORE,
@@ -325,6 +326,7 @@ class Problem:
     with_labels: bool  # the schema names the labels of categories without an order
     also: tuple[Model, ...] = ()
     vary: tuple[str, ...] | None = None
+    tolerance: Tolerance | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -334,7 +336,7 @@ class Problem:
         weights = np.array([(self.weights or {}).get(column.name, 1.0) for column in self.model.columns])
         return Question(
             self.model, self.space, self.rows[i], self.obeyed, MEASURES[self.spec.measure], self.targets[i],
-            weights, self.covariance, self.also,
+            weights, self.covariance, self.also, tolerance=self.tolerance,
         )  # fmt: skip
 
     @property
@@ -394,11 +396,24 @@ def _with_more(problem: Problem, rng: np.random.Generator) -> Problem:
         names = [column.name for column in problem.model.columns]
         chosen = rng.choice(names, int(rng.integers(1, len(names))), replace=False)
         return replace(problem, vary=tuple(sorted(map(str, chosen))))
+    if spec.more == "tolerance":
+        return replace(problem, tolerance=_tolerance(problem.model, rng))
     if spec.more == "small budget":
         work, boxes = int(10 ** rng.uniform(2, 6)), int(10 ** rng.uniform(0, 3))
         made = (Auto(work_limit=work), Exact(work_limit=work), Exact(node_limit=boxes), Auto(node_limit=boxes))
         return replace(problem, strategy=made[int(rng.integers(len(made)))])
     return problem
+
+
+def _tolerance(model: Model, rng: np.random.Generator) -> Tolerance:
+    """Shares of the change, or units of some columns above and a share below."""
+    below = float(rng.choice([0.0, 0.0, 0.1, 0.5]))
+    numbers = [j for j, column in enumerate(model.columns) if not column.is_category]
+    if numbers and rng.random() < 0.3:
+        some = rng.choice(numbers, int(rng.integers(1, len(numbers) + 1)), replace=False).tolist()
+        spread = np.nanmax(model.data, axis=0) - np.nanmin(model.data, axis=0)
+        return Tolerance({model.columns[j].name: float(np.round(0.1 * spread[j], 2)) for j in some}, below)
+    return Tolerance(float(rng.choice([0.05, 0.2, 1.0, np.inf])), below)
 
 
 def _row(model: Model, rng: np.random.Generator) -> Floats:
@@ -569,7 +584,8 @@ def described(problem: Problem) -> str:
         f"  target      {problem.target!r}",
         f"  constraints {list(problem.constraints)!r}",
         f"  plausible   {problem.plausibility!r}",
-        f"  besides     {spec.more}: also {[one.library for one in problem.also]}, vary {problem.vary}",
+        f"  besides     {spec.more}: also {[one.library for one in problem.also]}, vary {problem.vary}, "
+        f"tolerance {problem.tolerance}",
         *(f"  row {i}       {row!r}" for i, row in enumerate(rows)),
     ]
     return "\n".join(lines)

@@ -36,8 +36,9 @@ def prove(problem: Problem, lower_bound: float) -> Iterator[dict[str, Any]]:
     """Proofs of a problem of one row, the shortest first; none where there is nothing to prove, or nothing to write."""
     problem = problem.loosened()
     distance = problem.distance.compiled if problem.distance.norms is None else problem.distance.norms
-    # The model's own number is another than its trees', or other forests have a say.
+    # The model's own number is another than its trees', other forests have a say, or there has to be room to move.
     is_wrapped = bool(problem.model.maps or problem.model.rounding or problem.model.voices or problem.forest.members)
+    is_wrapped |= problem.room is not None
     below = lower_bound * (1 - _CLAIMED) - (_NOISE[distance.metric] if isinstance(distance, CompiledDistance) else 0.0)
     if distance is None or is_wrapped or not below > 0:
         return
