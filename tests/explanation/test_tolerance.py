@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 
 from treefocus import (
     Explainer,
@@ -40,6 +46,8 @@ NUMBERS = DATA[["income", "years", "debt"]].fillna(0.0)
 MIXED = HistGradientBoostingClassifier(max_iter=15, max_depth=3, categorical_features="from_dtype").fit(DATA, WANTED)
 PLAIN = RandomForestClassifier(15, max_depth=4, random_state=0).fit(NUMBERS, WANTED)
 OTHER = RandomForestClassifier(15, max_depth=4, random_state=1).fit(NUMBERS, WANTED)
+BOOSTED = GradientBoostingClassifier(n_estimators=10, max_depth=2, random_state=0)
+MEAN = VotingClassifier([("a", OTHER), ("b", BOOSTED)], voting="soft").fit(NUMBERS, WANTED)
 NUMBER = GradientBoostingRegressor(n_estimators=20, max_depth=3, random_state=0).fit(NUMBERS, NUMBERS["income"])
 ROOM = Tolerance(above=0.3, below=0.1)
 
@@ -69,6 +77,7 @@ CASES: dict[str, tuple[Any, pd.DataFrame, Any, dict[str, Any]]] = {
     "missing values and categories": (MIXED, DATA, True, {"constraints": [MayBeMissing("debt"), Increasing("years")]}),
     "a probability": (MIXED, DATA, Probability(True, 0.7), {}),
     "an interval": (NUMBER, NUMBERS, Interval(4000, 6000), {"distance": "euclidean"}),
+    "a mean of what models show": (MEAN, NUMBERS, True, {"also": [OTHER]}),
     "several models": (PLAIN, NUMBERS, True, {"also": [OTHER]}),
     "a sum": (PLAIN, NUMBERS, True, {"constraints": [Linear({"income": -1, "debt": 2}, at_most=0)]}),
     "like the data": (PLAIN, NUMBERS, True, {"plausibility": IsolationScore(limit=0.6, trees=10)}),

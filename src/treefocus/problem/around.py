@@ -78,7 +78,7 @@ def _apart(forest: Forest) -> list[Forest]:
                 default_left=forest.default_left[nodes],
                 tree_start=forest.tree_start[tree : tree + one.n_trees + 1] - first,
                 leaf_value=forest.leaf_value[is_own][:, : one.n_outputs],
-                base_score=forest.base_score[score : score + one.n_outputs],
+                base_score=forest.base_score[score : score + one.n_scores],
                 classes=np.arange(len(one.to_class)),
                 n_features=forest.n_features,
                 divisor=one.divisor,
@@ -93,10 +93,11 @@ def _apart(forest: Forest) -> list[Forest]:
                 reads=forest.reads,
                 refuses_missing=forest.refuses_missing,
                 categories=categories,
+                voices=one.voices,
                 source=one.source,
             )
         )
-        tree, score = tree + one.n_trees, score + one.n_outputs
+        tree, score = tree + one.n_trees, score + one.n_scores
     return found
 
 

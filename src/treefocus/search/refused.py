@@ -130,7 +130,7 @@ class _Growing:
         self.first, self.last, self.has_sets = code.copy(), code.copy(), has_sets
         n_cells = np.diff(kernels.grid_of(forest).cell_start)
         self.cells = {int(j): np.arange(n_cells[j]) == code[j] for j in np.flatnonzero(has_sets)}
-        self.can_grow = forest.n_leaves * forest.n_features <= _LARGEST
+        self.can_grow = not forest.voices and forest.n_leaves * forest.n_features <= _LARGEST  # voices are no sum
         if not self.can_grow:
             return
         self.leaves, self.n_trees = leaves_of(forest), forest.n_trees
