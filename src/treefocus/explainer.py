@@ -231,12 +231,13 @@ class Explainer:
             chosen = Plausible(chosen, self.plausibility)
         table = self._reading.complete(X, "X")
         check(time_limit=time_limit, n=n, on_interrupt=on_interrupt, hold=hold)
+        n_jobs = kernels.n_threads(n_jobs)
         interruption = Interruption() if on_interrupt == "return" else None
         question = self._question(table, target, as_tolerance(tolerance))
         asked = question if hold is None else self._training.asked(question, float(hold), n_jobs)
         groups = asked.groups()
         n_rows, n_before, every_group = len(table.values), 0, []
-        clock = Clock(n_rows, kernels.n_threads(n_jobs), began=began).on(n_rows)
+        clock = Clock(n_rows, n_jobs, began=began).on(n_rows)
         with progress_bar(progress, n_rows) as report:
             run = Run(seed, n_jobs, time_limit, report, interruption, clock)
             for group in groups:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 from treefocus import Explainer, Feature, Schema
-from treefocus.schema.steps import Steps
+from treefocus.schema.steps import StepColumns, Steps
 
 STEPS = ("0.01", "0.05", "0.1", "0.25", "0.5", "1", "5", "12", "100", "0.000001", "2.5")
 
@@ -103,3 +103,17 @@ def test_a_guessed_schema_always_works() -> None:
     assert found.has_answer.all()
     cents = found.points[:, 0]
     assert (np.round(cents, 2) == cents).all()
+
+
+@given(
+    step=st.sampled_from(STEPS),
+    numbers=st.lists(st.floats(-1e9, 1e9, allow_nan=False) | st.sampled_from([1e300, -1e18]), min_size=1, max_size=5),
+    is_single=st.booleans(),
+)
+def test_columns_hold_what_is_nearest_to_itself(step: str, numbers: list[float], is_single: bool) -> None:
+    columns = StepColumns.from_numbers(Steps.of(float(step), is_single=is_single).numbers[None])
+    asked = np.array(numbers)[:, None]
+    nearest = columns.nearest(asked)
+    every = np.concatenate([asked, nearest, np.nextafter(nearest, np.inf)])
+    np.testing.assert_array_equal(columns.hold(every), columns.nearest(every) == every)
+    assert columns.hold(nearest).all()

@@ -13,10 +13,22 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from treefocus import Auto, Dace, Exact, Explainer, Explanations, InvalidInput, Probability, Status, kernels, verify
+from treefocus import (
+    Auto,
+    Dace,
+    Exact,
+    Explainer,
+    Explanations,
+    Focus,
+    InvalidInput,
+    Probability,
+    Status,
+    kernels,
+    verify,
+)
 from treefocus.model.forest import Floats
 from treefocus.problem.problem import Problem
-from treefocus.search import auto, limits
+from treefocus.search import limits
 from treefocus.search.base import Outcome, Run, Strategy, solved
 from treefocus.search.limits import LEAST, WORK, Clock, DefaultSeconds, check_time_limit, seconds_left, time_limit_of
 
@@ -132,7 +144,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 
 def test_seeds_take_of_the_rows_time(explainer: Explainer, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "nearest_examples", watch.after(30.0, auto.nearest_examples))
+    monkeypatch.setattr(Focus, "descended", watch.after(30.0, Focus.descended))
     asked(explainer, "auto", time_limit=100)
     assert 60.0 < watch.heard[-1] <= 70.0
     asked(explainer, "auto", time_limit=20)

@@ -143,11 +143,12 @@ def _without_details() -> dict[str, Reason]:
     return {str(reason): reason for reason in plain}
 
 
+_by_status = {status: ByStatus(status) for status in Status}
+
+
 def reasons_of(outcome: Outcome, own: Mapping[int, Reason] | None = None) -> tuple[Reason, ...]:
     """Why each row came out so: its own reason, where it has one, else its status's."""
-    reasons = np.empty(len(outcome.status), object)
-    for status in Status:
-        reasons[outcome.status == status] = ByStatus(status)
+    reasons: list[Reason] = [_by_status[status] for status in outcome.status.tolist()]
     for i in np.flatnonzero(outcome.is_undecided if outcome.is_undecided is not None else []).tolist():
         if outcome.status[i] in Undecided.of:
             reasons[i] = Undecided(outcome.status[i])

@@ -59,6 +59,11 @@ def n_threads(n_jobs: int | None) -> int:
     return wanted if limit is None or limit >= n_cores else min(wanted, limit)
 
 
+def _threads_for(rows: Floats, n_jobs: int | None) -> int:
+    """How many threads to ask a forest with; for one row nobody has to be asked how many there are."""
+    return n_threads(n_jobs) if len(rows) > 1 else 1
+
+
 def _openmp_threads() -> int | None:
     """How many threads OpenMP would start here, where scikit-learn has loaded it."""
     helpers = sys.modules.get("sklearn.utils._openmp_helpers")
@@ -140,7 +145,7 @@ def _held_voice(voice: Voice) -> _core.Voice:
 def hard_scores(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Floats:
     """(n_rows, n_outputs) the model's own scores, added up tree after tree."""
     scores = np.empty((len(rows), forest.n_scores))
-    _core.hard_scores(compiled(forest), _floats(rows), scores, n_threads(n_jobs))
+    _core.hard_scores(compiled(forest), _floats(rows), scores, _threads_for(rows, n_jobs))
     return mean_shown(forest, scores) if forest.voices else scores
 
 
@@ -149,7 +154,7 @@ def predict(forest: Forest, rows: Floats, n_jobs: int | None = None) -> Ints:
     if forest.decision in _DECIDED_HERE or forest.voices:
         return decide(forest, hard_scores(forest, rows, n_jobs))
     predicted = np.empty(len(rows), np.int32)
-    _core.predict(compiled(forest), _floats(rows), predicted, n_threads(n_jobs))
+    _core.predict(compiled(forest), _floats(rows), predicted, _threads_for(rows, n_jobs))
     return predicted
 
 

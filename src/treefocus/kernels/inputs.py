@@ -241,7 +241,10 @@ class Batch:
 
     def is_on_grain(self, points: Floats) -> NDArray[np.bool_]:
         """(n_rows,) whether every changed value is one that its column can hold."""
-        fits = (self.snapped(points) == points) | np.isnan(points)
+        fits = (points == self.rows) | np.isnan(points) | self.is_category
+        columns = np.flatnonzero(~fits.all(axis=0))  # most columns of an answer stay as they are
+        if columns.size:
+            fits[:, columns] |= self._holds(columns, points[:, columns])
         for column in np.flatnonzero((self.grain == LISTED) | self.lists.is_strict).tolist():
             own = points[:, column]
             is_kept = (own == self.rows[:, column]) & (not self.lists.is_strict[column])
@@ -309,6 +312,17 @@ class Batch:
             places = grain == STEPPED
             on_grain[..., places] = steps.only(is_stepped).nearest(values[..., places])
         return on_grain
+
+    def _holds(self, columns: NDArray[np.intp], values: Floats) -> NDArray[np.bool_]:
+        """Whether values of some columns are on the columns' grain; any are, of lists."""
+        grain = self.grain[columns]
+        with np.errstate(over="ignore"):
+            holds = (grain != FLOAT32) | (values.astype(np.float32) == values)
+        holds &= (grain != INTEGER) | (np.rint(values) == values)
+        stepped, steps = self.lists.stepped(self.grain)
+        if steps is not None and (places := grain == STEPPED).any():
+            holds[:, places] = steps.only(np.isin(stepped, columns)).hold(values[:, places])
+        return np.asarray(holds)
 
     def keeping(self, is_kept: NDArray[np.bool_]) -> Batch:
         """The same question with some values, (n_rows, n_features), left as they are; missing ones stay missing."""

@@ -116,6 +116,13 @@ class StepColumns:
         """As `Steps.down`, each column by its own steps."""
         return _down(values, self.begin, self.step, self.divisor, self.is_single)
 
+    def hold(self, values: Floats) -> Bools:
+        """Whether each value is one of its column's."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            count = np.rint((values * self.divisor - self.begin) / self.step)
+            is_one = np.asarray(_at(count, self.begin, self.step, self.divisor, self.is_single) == values)
+        return is_one if is_one.all() else np.asarray(self.down(values) == values)  # which never miscounts
+
     def nearest(self, values: Floats) -> Floats:
         """As `Steps.nearest`, each column by its own steps."""
         above, below = self.inside(values, values)

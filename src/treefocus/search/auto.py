@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -25,7 +24,7 @@ from treefocus.search.tolerant import with_room
 
 # One short descent is enough where a short search settles the row. For others there are several, that see the forest
 # differently: a soft one that looks far, sharp ones that look close.
-FIRST_SEED = (Focus(sigma=10.0, beta=0.01, alpha=0.03, iterations=50, retry=False, polish=False),)
+FIRST_SEED = (Focus(sigma=30.0, beta=0.01, alpha=0.03, iterations=30, retry=False, polish=False),)
 SEEDS = tuple(
     Focus(sigma=sigma, beta=0.01, alpha=0.02, iterations=75, retry=False, polish=False) for sigma in (5.0, 10.0, 30.0)
 )
@@ -105,7 +104,7 @@ class Auto(Strategy):
             part, own, going_on = problem.subset(left), spent.of(left), run.on(len(left))
             if stage not in (self._look, self._quick):  # every row was heard of by then
                 going_on = going_on.after(n_rows)
-            incumbent = Incumbent.of(part, found.points[left], found.distance[left])
+            incumbent = Incumbent(part, found.points[left], found.distance[left])
             before = found.lower_bound[left]
             result = stage(limits, part, incumbent, going_on, own)
             spent.put(left, own)
@@ -128,19 +127,20 @@ class Auto(Strategy):
     def _quick(
         self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
     ) -> Outcome:
-        """One seed, and a short search that settles most rows."""
-        self._seed(problem, incumbent, FIRST_SEED, run, spent)
+        """One seed, polished, and a short search that settles most rows."""
+        self._start(problem, incumbent, run, spent)
         return proven(problem, incumbent, run, limits, spent, kernels.SHORT_TRY)
 
     def _close(
         self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
     ) -> Outcome:
         """More seeds, polished before and after another short search."""
-        polish = partial(polished, problem, run=run, memory=self.memory_limit, steps=spent.steps)
-        self._seed(problem, incumbent, SEEDS, run, spent)
-        incumbent.offer(polish(incumbent.points, seconds=_seconds(run)))
+        every = np.arange(len(problem))
+        self._descend(SEEDS, problem, incumbent, run, spent, every, with_trades=False)
+        self._learn(problem, incumbent, run, spent, every, with_trades=False)
+        self._offer(incumbent.points, problem, incumbent, run, spent, every)
         found = proven(problem, incumbent, run, limits, spent, kernels.SHORT_TRY)
-        incumbent.offer(polish(found.points, seconds=_seconds(run)))
+        self._offer(found.points, problem, incumbent, run, spent, every)
         return found.improved(incumbent)
 
     def _rest(
@@ -150,46 +150,79 @@ class Auto(Strategy):
         return proven(problem, incumbent, run, limits, spent, kernels.REST)
 
     def seeded(self, problem: Problem, run: Run) -> Incumbent:
-        """The best of a descent and the training rows, with the cheap half of polish."""
-        incumbent = Incumbent(problem)
-        self._seed(problem, incumbent, FIRST_SEED, run, kernels.Spent.nothing(len(problem)))
+        """The best of a descent and the training rows, polished."""
+        incumbent, spent = Incumbent(problem), kernels.Spent.nothing(len(problem))
+        self._start(problem, incumbent, run, spent)
+        self._learn(problem, incumbent, run, spent, np.arange(len(problem)))
         return incumbent
 
-    def _seed(
-        self, problem: Problem, incumbent: Incumbent, seeds: tuple[Focus, ...], run: Run, spent: kernels.Spent
+    def _start(self, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent) -> None:
+        """A first answer: of one descent; where it has none, of a training row, or of many descents."""
+        every = np.arange(len(problem))
+        self._descend(FIRST_SEED, problem, incumbent, run, spent, every)
+        if any(isinstance(rule, AtMostRule) for rule in problem.batch.rules.all) and not run.is_interrupted:
+            with run.kept():
+                few = self._with_few_changes(problem, replace(run, progress=None), spent)
+                self._offer(few, problem, incumbent, run, spent, every)
+        self._learn(problem, incumbent, run, spent, incumbent.missing)
+        self._descend((Focus(polish=False),), problem, incumbent, run, spent, incumbent.missing)
+
+    def _descend(
+        self,
+        seeds: tuple[Focus, ...],
+        problem: Problem,
+        incumbent: Incumbent,
+        run: Run,
+        spent: kernels.Spent,
+        rows: NDArray[np.intp],
+        with_trades: bool = True,
     ) -> None:
-        """Several starts, with the cheap half of polish: a search over boxes follows."""
-        quiet = replace(run, progress=None)
-        is_first = seeds is FIRST_SEED
-
-        def offer(points: Floats, part: Problem = problem, rows: NDArray[np.intp] | None = None) -> None:
-            steps = spent.steps if rows is None else spent.steps[rows]
-            better = polished(
-                part, points, quiet,
-                with_trades=False, seconds=_seconds(quiet), memory=self.memory_limit, steps=steps,
-            )  # fmt: skip
-            incumbent.offer(better, rows)
-            if rows is not None:
-                spent.steps[rows] = steps
-
+        """Start some rows from where descents came to."""
+        if not rows.size:
+            return
         with run.kept():
-            for seed, points in self._descents(seeds, problem, quiet):
-                spent.steps[:] += NODE_STEPS * seed.iterations * len(problem.forest.feature)
-                offer(points)
-            if is_first and problem.examples is not None and not run.is_interrupted:
-                examples, is_start = nearest_examples(problem, quiet)
-                is_start = is_start if is_start.all() else problem.is_valid(examples)
-                spent.steps[:] += problem.examples.rows.size
-                offer(np.where(is_start[:, None], examples, np.nan))
-            has_at_most = any(isinstance(rule, AtMostRule) for rule in problem.batch.rules.all)
-            if is_first and has_at_most and not run.is_interrupted:
-                offer(self._with_few_changes(problem, quiet, spent))
-            left = incumbent.missing
-            if is_first and left.size:
-                part = problem.subset(left)
-                for seed, points in self._descents((Focus(polish=False),), part, quiet):
-                    spent.steps[left] += NODE_STEPS * seed.iterations * len(problem.forest.feature)
-                    offer(points, part, left)
+            for seed, points in self._descents(seeds, problem.subset(rows), replace(run, progress=None)):
+                spent.steps[rows] += NODE_STEPS * seed.iterations * len(problem.forest.feature)
+                self._offer(points, problem, incumbent, run, spent, rows, with_trades)
+
+    def _learn(
+        self,
+        problem: Problem,
+        incumbent: Incumbent,
+        run: Run,
+        spent: kernels.Spent,
+        rows: NDArray[np.intp],
+        with_trades: bool = True,
+    ) -> None:
+        """Start some rows from the nearest training row that has the wanted answer."""
+        if problem.examples is None or not rows.size or run.is_interrupted:
+            return
+        with run.kept():
+            part = problem.subset(rows)
+            points, is_start = nearest_examples(part, run)
+            is_start = is_start if is_start.all() else part.is_valid(points)
+            spent.steps[rows] += problem.examples.rows.size
+            points = np.where(is_start[:, None], points, np.nan)
+            self._offer(points, problem, incumbent, run, spent, rows, with_trades)
+
+    def _offer(
+        self,
+        points: Floats,
+        problem: Problem,
+        incumbent: Incumbent,
+        run: Run,
+        spent: kernels.Spent,
+        rows: NDArray[np.intp],
+        with_trades: bool = True,
+    ) -> None:
+        """Offer points for some rows, polished."""
+        steps = spent.steps[rows]
+        better = polished(
+            problem.subset(rows), points, run,
+            with_trades=with_trades, seconds=_seconds(run), memory=self.memory_limit, steps=steps,
+        )  # fmt: skip
+        spent.steps[rows] = steps
+        incumbent.offer(better, rows)
 
     def _with_few_changes(self, problem: Problem, run: Run, spent: kernels.Spent) -> Floats:
         """Answers that change few features, wherever they are, in half the time: a descent changes all of them."""

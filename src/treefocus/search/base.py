@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar
@@ -216,38 +216,32 @@ class Strategy(ABC):
 
 def solved(strategy: Strategy, problem: Problem, run: Run) -> Outcome:
     """The problem, solved part by part (see `Problem.parts`)."""
-    whole = Outcome.nothing(problem)
-    n_rows, n_done = len(whole.status), 0
+    n_rows, n_done, parts = len(problem), 0, problem.parts()
     run = run.on(n_rows)
-    for rows, part in problem.parts():
+    if len(parts) == 1 and not run.is_interrupted:
+        with run.kept():
+            return strategy.solve(parts[0][1], run)
+    whole = Outcome.nothing(problem)
+    for rows, part in parts:
         if run.is_interrupted:
             break
         with run.kept():
-            if len(rows) == n_rows:
-                return strategy.solve(part, run)
             whole = whole.replaced(rows, strategy.solve(part, run.again(len(rows), n_done)))
         n_done += len(rows)
     return whole
 
 
-@dataclass
+def _or_infinity(distance: Floats) -> Floats:
+    return np.where(np.isnan(distance), np.inf, distance)
+
+
 class Incumbent:
-    """The best valid point of every row so far."""
+    """The best valid point of every row so far; of answers that were looked at before, NaN where there is none."""
 
-    problem: Problem
-    points: Floats = field(init=False)
-    distance: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.points = np.full_like(self.problem.batch.rows, np.nan)
-        self.distance = np.full(len(self.points), np.inf)
-
-    @classmethod
-    def of(cls, problem: Problem, points: Floats, distance: Floats) -> Incumbent:
-        """Of answers to the problem that were looked at before; NaN where there is none."""
-        incumbent = cls(problem)
-        incumbent.points, incumbent.distance = points, np.where(np.isnan(distance), np.inf, distance)
-        return incumbent
+    def __init__(self, problem: Problem, points: Floats | None = None, distance: Floats | None = None) -> None:
+        self.problem = problem
+        self.points = np.full_like(problem.batch.rows, np.nan) if points is None else points
+        self.distance = np.full(len(problem), np.inf) if distance is None else _or_infinity(distance)
 
     def offer(self, points: Floats, chosen: NDArray[np.intp] | None = None) -> None:
         """Keep those points, of the `chosen` rows or of all, that are valid and closer than what was there."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -155,7 +156,18 @@ class Focus(Strategy):
         )[0]  # fmt: skip
 
     def soft_forest(self, forest: Forest, batch: Batch) -> SoftForest:
-        """The differentiable copy, in the space in which distance is measured."""
+        """The differentiable copy, in the space in which distance is measured; kept for the next rows."""
+        kept = _soft.setdefault(forest, {})
+        key = self, batch.offset.tobytes(), batch.scale.tobytes()
+        soft = kept.get(key)
+        if soft is None:
+            soft = self._softened(forest, batch)
+            if len(kept) >= _KEPT:
+                kept.clear()
+            kept[key] = soft
+        return soft
+
+    def _softened(self, forest: Forest, batch: Batch) -> SoftForest:
         grid = kernels.grid_of(forest)
         feature = np.repeat(np.arange(forest.n_features), np.diff(grid.start))
         return SoftForest(
@@ -166,6 +178,10 @@ class Focus(Strategy):
             tau=1.0 if self.tau is None else float(self.tau),
             use_softmax=self.tau is not None,
         )
+
+
+_KEPT = 8  # soft copies of a forest
+_soft: WeakKeyDictionary[Forest, dict[tuple[Focus, bytes, bytes], SoftForest]] = WeakKeyDictionary()
 
 
 def _leaf_values(forest: Forest, leaf: Leaf, normalise: bool) -> Floats:

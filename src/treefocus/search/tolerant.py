@@ -154,7 +154,7 @@ class _BestFirst:
         points = np.stack([self.first[row.number] if row.point is None else row.point for row, _ in asked])
         points = np.where(np.isfinite(known)[:, None], points, np.nan)
         spent = kernels.Spent(self.boxes[numbers], self.steps[numbers])
-        found = proven(problem, Incumbent.of(problem, points, known.copy()), run, limits, spent)
+        found = proven(problem, Incumbent(problem, points, known.copy()), run, limits, spent)
         np.add.at(self.steps, numbers, spent.steps - self.steps[numbers] + ROUND)
         np.add.at(self.boxes, numbers, spent.boxes - self.boxes[numbers] + BOXES)
         is_new = found.has_answer & (found.distance < known)
