@@ -22,10 +22,22 @@ def told_apart(names: Sequence[str], longest: int) -> list[str]:
         alike = [name for name, own in cut.items() if own == short]
         for name in alike:
             cut[name] = _around(name, _n_same(alike), longest)
-    for short in _doubled(cut.values()):
-        for number, name in enumerate([name for name, own in cut.items() if own == short], 1):
-            cut[name] = f"{number}: {name[: longest - len(str(number)) - 3]}…"
+    doubled = _doubled(cut.values())
+    for number, name in enumerate([name for name, own in cut.items() if own in doubled], 1):
+        cut[name] = f"{number}: {name[: longest - len(str(number)) - 3]}…"
     return [cut[name] for name in names]
+
+
+def joined_apart(names: Sequence[Sequence[str]], longest: int) -> list[str]:
+    """Names of one or several parts, each part cut so that different ones can be told apart."""
+    found = [""] * len(names)
+    for n_parts in {len(parts) for parts in names} - {0}:
+        places = [k for k, parts in enumerate(names) if len(parts) == n_parts]
+        room = max((longest - 2 * (n_parts - 1)) // n_parts, 2 * _HEAD)
+        columns = [told_apart([names[k][j] for k in places], room) for j in range(n_parts)]
+        for k, *parts in zip(places, *columns, strict=True):
+            found[k] = ", ".join(parts)
+    return found
 
 
 def _doubled(names: Iterable[str]) -> list[str]:

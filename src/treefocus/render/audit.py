@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treefocus.render.phrases import DEFAULT, catalogue
-from treefocus.render.plain import plain
+from treefocus.render.plain import bare, plain
 from treefocus.render.summary import aligned
 
 MANY = 12  # features and groups that are listed
@@ -241,6 +241,15 @@ def name_of(columns: Sequence[str], labels: Sequence[Any], *, bare: bool = False
     words = ["missing" if label is None else plain(label) for label in labels]
     pairs = zip(columns, words, strict=True)
     return ", ".join(words if bare else [f"{plain(column)} = {word}" for column, word in pairs])
+
+
+def name_parts(groups: Sequence[Record]) -> list[list[str]]:
+    """The groups' names beside pictures, a part a column."""
+    return [
+        [bare(name_of([column], [label])) for column, label in zip(one["columns"], one["labels"], strict=True)]
+        or [name_of((), ())]
+        for one in groups
+    ]
 
 
 def between(ends: Sequence[float | None], told: Any) -> str:

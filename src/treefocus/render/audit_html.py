@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from treefocus.render.apart import told_apart
+from treefocus.render.apart import joined_apart, told_apart
 from treefocus.render.audit import (
     FEATURE_HEADS,
     GROUP_HEADS,
@@ -20,7 +20,7 @@ from treefocus.render.audit import (
     findings,
     group_cells,
     headline,
-    name_of,
+    name_parts,
     number,
     share,
 )
@@ -109,7 +109,7 @@ def _interval_chart(facts: Record, measure: str, caption: str, told: Any) -> str
         return ""
     ends = [end for one in groups for end in (*one[measure], *one[f"{measure}_interval"]) if end is not None]
     unit = _BAR / (max(ends) or 1.0)
-    names = told_apart([bare(name_of(one["columns"], one["labels"])) for one in groups], _LONGEST)
+    names = joined_apart(name_parts(groups), _LONGEST)
     marks = []
     for k, one in enumerate(groups):
         y, (low, high), interval = k * _LINE, one[measure], one[f"{measure}_interval"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from treefocus.render.apart import told_apart
-from treefocus.render.audit import MANY, name_of, share
+from treefocus.render.apart import joined_apart
+from treefocus.render.audit import MANY, name_parts, share
 from treefocus.render.palette import DOWN, UP
-from treefocus.render.plain import bare
 from treefocus.render.plot import _LONGEST, _entitle, _name_bars, _new_axes, _say, _short, _text
 
 Record = Mapping[str, Any]
@@ -62,10 +61,6 @@ def shown_groups(facts: Record) -> list[Record]:
     return [one for one in (facts["whole"], *facts["groups"]) if not one["is_hidden"]]
 
 
-def _names(groups: Sequence[Record]) -> list[str]:
-    return [bare(name_of(one["columns"], one["labels"])) for one in groups]
-
-
 def _left_out(facts: Record) -> str:
     n_groups = len(shown_groups(facts)) - 1
     return "" if n_groups < _MOST_BARS else f", the first {_MOST_BARS - 1} of {n_groups}"
@@ -90,7 +85,7 @@ def _interval_bars(facts: Record, measure: str, colour: str, ax: Any) -> Any:
         ends = one[f"{measure}_interval"]
         if ends[0] is not None:
             axes.plot(ends, [place, place], color=_EDGE, marker="|", linewidth=1.2)
-    _name_bars(axes, [_text(name) for name in told_apart(_names(drawn), _LONGEST)])
+    _name_bars(axes, [_text(name) for name in joined_apart(name_parts(drawn), _LONGEST)])
     axes.set_xlim(left=0)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
