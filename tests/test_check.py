@@ -181,6 +181,14 @@ def test_categories_whole_numbers_and_missing_values(constraints):
     accepted(Explainer(made, frame, distance="manhattan", constraints=constraints), frame.iloc[:15], at_least=10)
 
 
+def test_a_condition_is_asked_of_its_own_column_alone():
+    frame, made = mixed()
+    frame["income"] -= 100  # no such number is a category's
+    rule = Implies(Condition("income", low=-68.0), Condition("home", values=["own"]))
+    explainer = Explainer(made.fit(frame, frame["home"] == "own"), frame, distance="manhattan", constraints=[rule])
+    accepted(explainer, frame.iloc[:12], at_least=8)
+
+
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_no_proof_of_a_drawn_problem_is_rejected(first):
     """Problems over all distances, constraints, columns, targets and libraries, as the truth campaign draws them."""

@@ -367,12 +367,14 @@ def misses(rule: Json, f: int, ends: Ends) -> Fraction:
     """One for a column that is in the cause for sure, and one if it is out of the effect: together one too many."""
     found = 0
     for condition, is_cause in ((rule["cause"], True), (rule["effect"], False)):
+        if condition["column"] != f:
+            continue
         if (named := condition["categories"]) is not None:  # a missing value meets no condition
             is_in = may_be_in = ends[0] < len(named) and bool(named[int(ends[0])])
         else:
             low, high = number(condition["low"]), number(condition["high"])
             is_in, may_be_in = low <= ends[0] and ends[1] <= high, low <= ends[1] and ends[0] <= high
-        found += condition["column"] == f and (is_in if is_cause else not may_be_in)
+        found += is_in if is_cause else not may_be_in
     return Fraction(found)
 
 
