@@ -120,3 +120,14 @@ def test_foreign_text_is_one_line_without_commands(value: Any, safe: str) -> Non
     assert plain(value) == safe
     assert bare(value) == safe.strip("\u2068\u2069")
     assert plain(plain(value)) == plain(value)
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [("en", "-15 percentage points"), ("de", "-15 Prozentpunkte"), ("fr", "-15 points de pourcentage")],
+)
+def test_differences_of_shares_are_percentage_points(language: str, told: str) -> None:
+    phrases = catalogue(language)
+    assert phrases.step(phrases.exact_difference(72.0, 57.0), "%") == told
+    assert phrases.step(phrases.difference(1.0), "%").startswith("+1 ") and not phrases.step("+1", "%").endswith("s")
+    assert phrases.step("+2", "EUR") == "+2 EUR" and phrases.step("+2", "") == "+2"

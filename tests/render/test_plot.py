@@ -52,7 +52,7 @@ def test_labels_say_from_what_to_what():
         "late_payments\n3 → 2",
         "utilisation\n80 → 78.5 %",
     ]
-    assert [text.get_text() for text in axes.texts] == ["+5,509 EUR", "-1", "-1.5 %"]
+    assert [text.get_text() for text in axes.texts] == ["+5,509 EUR", "-1", "-1.5 percentage points"]
     assert axes.get_title(loc="left") == "Row 4: declined → approved"
 
 

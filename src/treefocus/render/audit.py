@@ -181,7 +181,7 @@ def feature_cells(features: Sequence[Record]) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = []
     for one in features[:MANY]:
         steps = [
-            "" if one[key] is None else f"{phrases.difference(one[key])} {plain(one['unit'])}".rstrip()
+            "" if one[key] is None else phrases.step(phrases.difference(one[key]), plain(one["unit"]))
             for key in ("mean_up", "mean_down")
         ]
         lines.append(

@@ -120,7 +120,7 @@ def _features(found: BatchView, features: Sequence[Mapping[str, Any]], phrases: 
     for one in features:
         unit = schema[one["feature"]].unit
         steps = [
-            f"{phrases.difference(one[key])} {plain(unit)}".rstrip()
+            phrases.step(phrases.difference(one[key]), plain(unit))
             for key in ("typical_up", "typical_down")
             if one[key] is not None
         ]

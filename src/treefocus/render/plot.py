@@ -194,7 +194,7 @@ def asked_bars(found: BatchView, asked: Sequence[AskedView], ax: Any = None, lan
             if step is None and bars is up and one.n_other:
                 told.append(phrases.words["to"].format(value=measured(one.typical_other, Feature(""), phrases)))
             else:
-                told.append("" if step is None else f"{phrases.difference(step)} {bare(unit)}".rstrip())
+                told.append("" if step is None else phrases.step(phrases.difference(step), bare(unit)))
         axes.bar_label(bars, [_text(label) for label in told], padding=4, fontsize=size)
         longest = max([longest, *told], key=len)
     _name_bars(axes, [_short(one.feature) for one in asked])
@@ -290,7 +290,7 @@ def _draw_bars(explanation: RowView, axes: Any, language: str) -> None:
 def _step(explanation: RowView, change: ChangeView, language: str) -> str:
     """How far a number moves, with its unit; nothing for a category."""
     moved = difference(change, language)
-    return f"{moved} {words_of(explanation, change, language).unit}".rstrip() if moved else ""
+    return catalogue(language).step(moved, words_of(explanation, change, language).unit) if moved else ""
 
 
 def _signed(change: ChangeView) -> float:

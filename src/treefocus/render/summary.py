@@ -63,7 +63,7 @@ def feature_cells(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
     cells: list[tuple[str, ...]] = []
     for one in record["features"][:MANY]:
         steps = [
-            "" if step is None else f"{phrases.difference(step)} {plain(one['unit'])}".rstrip()
+            "" if step is None else phrases.step(phrases.difference(step), plain(one["unit"]))
             for step in (one["typical_up"], one["typical_down"])
         ]
         other = one["typical_other"]

@@ -304,7 +304,7 @@ def _line(explanation: RowView, change: ChangeView, phrases: Catalogue) -> str:
         feature=plain(feature.many) if feature.many and not feature.label else called(feature),
         after=measured(change.shown, feature, phrases),
         before=measured(change.before_shown, feature, phrases),
-        change=f"{moved} {plain(feature.unit)}".rstrip(),
+        change=phrases.step(moved, plain(feature.unit)),
     )
 
 

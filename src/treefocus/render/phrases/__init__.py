@@ -151,6 +151,12 @@ class Catalogue:
         whole = 1000 <= abs(value) < 1e15
         return self._localised(f"{value:+,.0f}" if whole else f"{value:+.4g}")
 
+    def step(self, told: str, unit: str) -> str:
+        """A signed difference with its unit: from 72 % to 57 % it is 15 percentage points, and not 15 %."""
+        if unit == "%":
+            return self.words["points one" if told.lstrip("+-") == "1" else "points"].format(number=told)
+        return f"{told} {unit}".rstrip()
+
     def exact_difference(self, before: float, after: float) -> str:
         """The signed difference of two numbers as they are written, with all its digits."""
         with localcontext(prec=800):

@@ -162,6 +162,8 @@ CATALOGUE = Catalogue(
         "needs script": "Die Zeilen listet ein Skript in dieser Datei auf, das Ihr Browser nicht ausführt.",
         "proof": "Woher wissen wir das?",
         "lower bound": "bewiesene untere Schranke",
+        "points": "{number} Prozentpunkte",
+        "points one": "{number} Prozentpunkt",
         "unknown": "unbekannt",
         "wanted": "wie gewünscht",
         "not wanted": "nicht wie gewünscht",

@@ -155,6 +155,8 @@ CATALOGUE = Catalogue(
         "needs script": "The rows are listed by a script in this file, which your browser does not run.",
         "proof": "How do we know?",
         "lower bound": "proven lower bound",
+        "points": "{number} percentage points",
+        "points one": "{number} percentage point",
         "unknown": "unknown",
         "wanted": "as wanted",
         "not wanted": "not as wanted",

@@ -162,6 +162,8 @@ CATALOGUE = Catalogue(
         "needs script": "Les lignes sont affichées par un script de ce fichier, que votre navigateur n'exécute pas.",
         "proof": "Comment le savons-nous ?",
         "lower bound": "borne inférieure prouvée",
+        "points": "{number} points de pourcentage",
+        "points one": "{number} point de pourcentage",
         "unknown": "non renseigné",
         "wanted": "comme voulu",
         "not wanted": "pas comme voulu",
