@@ -129,5 +129,7 @@ def test_foreign_text_is_one_line_without_commands(value: Any, safe: str) -> Non
 def test_differences_of_shares_are_percentage_points(language: str, told: str) -> None:
     phrases = catalogue(language)
     assert phrases.step(phrases.exact_difference(72.0, 57.0), "%") == told
-    assert phrases.step(phrases.difference(1.0), "%").startswith("+1 ") and not phrases.step("+1", "%").endswith("s")
-    assert phrases.step("+2", "EUR") == "+2 EUR" and phrases.step("+2", "") == "+2"
+    assert phrases.step(phrases.difference(1.0), "%").startswith("+1 ")
+    assert not phrases.step("+1", "%").endswith("s")
+    assert phrases.step("+2", "EUR") == "+2 EUR"
+    assert phrases.step("+2", "") == "+2"
