@@ -1,7 +1,9 @@
 """Advice that holds: how many retrained models confirm an answer, and what that costs.
 
     python benchmarks/holds.py FOLDER             German, Adult, COMPAS, Phishing, Spambase of FOLDER, and loans
-    python benchmarks/holds.py FOLDER --tables german --models rf4 --rows 25 --held-out 30
+    python benchmarks/holds.py FOLDER --tables german --models rf4 --rows 25 --held-out 30 --seed 7
+    python benchmarks/holds.py FOLDER --curves    distance at the same validity, for the methods that have a knob
+    python benchmarks/holds.py FOLDER --cost      what `also=` costs, in multiples of one model
 
 FOLDER (or TREEFOCUS_BENCH) has the tables of OCEAN's authors (*.csv.gz: names, kinds, what may change, rows). Models:
 `rf4`, 100 trees of depth 4, `rf`, a random forest by its defaults, `xgb`, XGBoost by its defaults. Rows with the
@@ -45,6 +47,12 @@ from treefocus import Explainer, Fixed, Increasing, Probability, loans, refits
 TABLES = {name: name for name in ("adult", "compas", "phishing", "spambase")} | {"german": "german-credit"}
 PROMISE = 0.95
 N_REFITS = 40  # that answers may be made with
+KNOBS = {
+    "hold": (0.55, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.99),
+    "votes": (0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999),
+    "RobX": (0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9),
+}
+Answers = tuple[pd.DataFrame, np.ndarray, np.ndarray]
 STABLE, SAMPLE, SPREAD, STEPS, NEIGHBOURS = 0.6, 60, 0.1, 20, 10  # of RobX
 
 
@@ -73,39 +81,115 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS))
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--held-out", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0, help="of the refits")
+    parser.add_argument("--curves", action="store_true", help="distance at the same validity instead")
+    parser.add_argument("--cost", action="store_true", help="what also= costs instead")
     chosen = parser.parse_args()
+    if chosen.curves or chosen.cost:
+        for table in chosen.tables:
+            for kind in chosen.models:
+                case = case_of(table, kind, chosen.folder, chosen.rows)
+                told = at_validity(case, chosen.held_out, chosen.seed) if chosen.curves else cost(case, chosen.seed)
+                print(f"{table:10} {kind:5} {told}", flush=True)
+        return
     heads = f"{'method':9} {'found':>7} {'proven':>7} {'validity':>9} {'distance':>9} {'s a row':>8}"
     print(f"{'table':10} {'model':5} {heads}")
     for table in chosen.tables:
         for kind in chosen.models:
             case = case_of(table, kind, chosen.folder, chosen.rows)
-            for line in compared(case, chosen.methods, chosen.held_out):
+            for line in compared(case, chosen.methods, chosen.held_out, chosen.seed):
                 print(f"{table:10} {kind:5} {line}", flush=True)
 
 
-def compared(case: Case, methods: list[str], n_held_out: int) -> Iterator[str]:
+def compared(case: Case, methods: list[str], n_held_out: int, seed: int) -> Iterator[str]:
     """A line a method."""
-    own = refits(case.model, case.X, case.y, n=N_REFITS, seed=1)
-    held_out = refits(case.model, case.X, case.y, n=n_held_out, seed=2)
+    own, held_out = trained(case, n_held_out, seed)
     smallest = case.explainer().explain(case.people, case.wanted)
-    votes = not hasattr(case.model[-1] if hasattr(case.model, "steps") else case.model, "get_booster")
     for name in methods:
-        if name == "votes" and not votes:  # boosted trees do not vote
+        if name == "votes" and not _has_votes(case):  # boosted trees do not vote
             continue
-        began = time.perf_counter()
-        points, distance, proven = METHODS[name](case, own, smallest)
-        seconds = (time.perf_counter() - began) / len(case.people)
-        has = np.isfinite(distance)
-        agree = [model.predict(points[has]) == case.wanted for model in held_out] if has.any() else [np.zeros(0)]
-        least = smallest.distance[has & smallest.has_answer]
-        times = distance[has & smallest.has_answer].mean() / least.mean() if has.any() else np.nan
-        counted = f"{has.sum():>3}/{len(has):<3} {proven.mean():>7.0%}"
-        yield f"{name:9} {counted} {np.mean(agree):>9.1%} {times:>9.2f} {seconds:>8.2f}"
+        began = time.process_time()
+        answers = METHODS[name](case, own, smallest)
+        seconds = (time.process_time() - began) / len(case.people)
+        validity, times = judged(case, answers, smallest, held_out)
+        has = np.isfinite(answers[1])
+        counted = f"{has.sum():>3}/{len(has):<3} {answers[2].mean():>7.0%}"
+        yield f"{name:9} {counted} {validity:>9.1%} {times:>9.2f} {seconds:>8.2f}"
+
+
+def trained(case: Case, n_held_out: int, seed: int) -> tuple[list[Any], list[Any]]:
+    """Refits that answers may be made with, and those that judge them."""
+    return tuple(  # type: ignore[return-value]
+        refits(case.model, case.X, case.y, n=n, seed=own)
+        for n, own in ((N_REFITS, 2 * seed + 1), (n_held_out, 2 * seed + 2))
+    )
+
+
+def judged(case: Case, answers: Answers, smallest: Any, held_out: list[Any]) -> tuple[float, float]:
+    """The share of held-out refits that agree, and the mean distance in smallest changes."""
+    points, distance, _ = answers
+    has = np.isfinite(distance) & smallest.has_answer
+    if not has.any():
+        return np.nan, np.nan
+    agree = [model.predict(points[has]) == case.wanted for model in held_out]
+    return float(np.mean(agree)), float(distance[has].mean() / smallest.distance[has].mean())
+
+
+def at_validity(case: Case, n_held_out: int, seed: int) -> str:
+    """The distance at which each method with a knob first has the validity that was promised, along its curve.
+
+    The knob: the margin on the pool, the promise of the law of the votes, the limit on RobX's stability.
+    """
+    own, held_out = trained(case, n_held_out, seed)
+    smallest = case.explainer().explain(case.people, case.wanted)
+    explainer, told = case.explainer(refits=own), []
+    knobs: dict[str, Callable[[float], Answers]] = {
+        "hold": lambda knob: _told(explainer.explain(case.people, case.wanted, hold=knob)),
+        "votes": lambda knob: _told(case.explainer().explain(case.people, case.wanted, hold=knob)),
+        "RobX": lambda knob: by_robx(case, own, smallest, knob),
+    }
+    for name, method in knobs.items():
+        if name == "votes" and not _has_votes(case):
+            continue
+        curve = [judged(case, smallest_answers, smallest, held_out) for smallest_answers in [_told(smallest)]]
+        for knob in KNOBS[name]:
+            curve.append(judged(case, method(knob), smallest, held_out))
+            if curve[-1][0] >= PROMISE:
+                break
+        told.append(f"{name} {_where(curve):.2f}")
+    return f"distance at {PROMISE:.0%}: " + ", ".join(told)
+
+
+def _where(curve: list[tuple[float, float]]) -> float:
+    """The distance at the promise, between the last point of a curve below it and the first above."""
+    (low, near), (high, far) = curve[-2:]
+    return near + (far - near) * (PROMISE - low) / (high - low) if high >= PROMISE > low else np.nan
+
+
+def cost(case: Case, seed: int) -> str:
+    """Processor time of `explain` with 5 and with 20 refits that have to agree, in multiples of the model alone."""
+    own = refits(case.model, case.X, case.y, n=20, seed=2 * seed + 1)
+    seconds = []
+    for n in (0, 5, 20):
+        explainer = case.explainer(also=own[:n])
+        explainer.explain(case.people[:1], case.wanted, n_jobs=1)
+        least = np.inf
+        for _ in range(3):
+            began = time.process_time()
+            explainer.explain(case.people, case.wanted, n_jobs=1)
+            least = min(least, time.process_time() - began)
+        seconds.append(least)
+    times = [one / seconds[0] for one in seconds[1:]]
+    return (
+        f"{1e3 * seconds[0] / len(case.people):.2f} ms a row alone; times {times[0]:.1f} with 5, {times[1]:.1f} with 20"
+    )
+
+
+def _has_votes(case: Case) -> bool:
+    return not hasattr(case.model[-1] if hasattr(case.model, "steps") else case.model, "get_booster")
 
 
 # --- the methods: (answers, distance, is proven), a row each
-
-Answers = tuple[pd.DataFrame, np.ndarray, np.ndarray]
 
 
 def _told(found: Any) -> Answers:
@@ -136,20 +220,20 @@ def by_also(n: int) -> Callable[[Case, list[Any], Any], Answers]:
     return method
 
 
-def by_robx(case: Case, own: list[Any], smallest: Any) -> Answers:
+def by_robx(case: Case, own: list[Any], smallest: Any, least: float = STABLE) -> Answers:
     """From each smallest change towards the nearest stable training rows; the closest point that is stable."""
     explainer, draw = case.explainer(), np.random.default_rng(0)
     size = np.where(explainer.space.scale > 0, explainer.space.scale, 1.0)
     numbers = [j for j, labels in enumerate(explainer.column_labels) if labels is None]
     is_wanted = case.model.predict(case.X) == case.wanted
     rows = case.X[is_wanted].reset_index(drop=True)
-    rows = rows[_stability(case, rows, numbers, size, draw) >= STABLE].reset_index(drop=True)
+    rows = rows[_stability(case, rows, numbers, size, draw) >= least].reset_index(drop=True)
     points, distance = smallest.counterfactuals.copy(), np.full(len(case.people), np.nan)
     for i in np.flatnonzero(smallest.has_answer):
         start, person = smallest.counterfactuals.iloc[[i]], case.people.iloc[[i]]
         ways = [_between(start, rows.iloc[[k]], numbers) for k in _nearest(start, rows, numbers, size)[:NEIGHBOURS]]
         tried = pd.concat([start, *ways], ignore_index=True)
-        stable = (_stability(case, tried, numbers, size, draw) >= STABLE) & (case.model.predict(tried) == case.wanted)
+        stable = (_stability(case, tried, numbers, size, draw) >= least) & (case.model.predict(tried) == case.wanted)
         if stable.any():
             far = np.where(stable, _distances(person, tried, numbers, size), np.inf)
             points.iloc[i], distance[i] = tried.iloc[int(far.argmin())], far.min()

@@ -22,6 +22,7 @@ from treefocus.constraints.suggest import suggest_constraints
 from treefocus.errors import InvalidInput, ModelMismatch, TreefocusError, UnsupportedModel
 from treefocus.explainer import Explainer, explain, load_explainer
 from treefocus.explanation.batch import Change, Explanation, Explanations
+from treefocus.explanation.curve import Curve, curve
 from treefocus.explanation.refits import refits
 from treefocus.explanation.verifying import verify
 from treefocus.model.forest import Forest
@@ -48,6 +49,7 @@ __all__ = [
     "Chebyshev",
     "Condition",
     "Cosine",
+    "Curve",
     "Dace",
     "Decreasing",
     "Distance",
@@ -84,6 +86,7 @@ __all__ = [
     "Tolerance",
     "TreefocusError",
     "UnsupportedModel",
+    "curve",
     "explain",
     "load_explainer",
     "load_forest",

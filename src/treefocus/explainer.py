@@ -416,6 +416,13 @@ class Explainer:
         return self._training.holding().pool if self._training.can_refit else None
 
     @property
+    def judges(self) -> list[Forest]:
+        """The refits that had no part in any answer under `hold=`; `found.stability(explainer.judges)` asks them."""
+        if not self._training.can_refit:
+            raise InvalidInput("Refits say what holds: give Explainer labels= of the training rows, or refits=.")
+        return [one.forest for one in self._training.holding().measuring]
+
+    @property
     def column_labels(self) -> Labels:
         """Per column of a table its categories, None where it holds numbers; one-hot groups are not folded here."""
         return self._reading.column_labels

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from catboost import CatBoostClassifier
 from lightgbm import LGBMClassifier
+from scipy.special import ndtr
 from scipy.stats import binom
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.model_selection import GridSearchCV
@@ -17,10 +18,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import Booster, XGBClassifier
 
-from treefocus import Explainer, Interval, InvalidInput, Probability, explain, refits, verify
+from treefocus import Explainer, Interval, InvalidInput, Probability, curve, explain, refits, verify
 from treefocus.adapters import translate
+from treefocus.explanation.calibration import Calibration, lower_end
 from treefocus.explanation.holding import Holding, margin_by_law
 from treefocus.explanation.stability import Stability
+from treefocus.explanation.training import calibration_rows
 from treefocus.problem.joint import with_margin
 from treefocus.problem.pooled import lead, pooled
 
@@ -147,17 +150,74 @@ def test_answers_that_hold_are_ahead_in_the_pool_and_flip_the_model() -> None:
     assert "No smaller change would hold as well." in found[0].to_text()
 
 
-def test_the_calibrated_margin_reaches_the_promise_on_what_it_was_calibrated_on() -> None:
+def test_who_calibrates_agrees_by_more_than_the_promise() -> None:
     explainer = Explainer(FOREST, X, refits=OTHERS)
     explainer.explain(ROWS[:1], target="yes", hold=0.8, n_jobs=1)
     holding = explainer._training.holding()
     assert isinstance(holding, Holding)
-    from treefocus.explanation.training import calibration_rows
-
     rows = calibration_rows(explainer.forest, X, "yes")
     found = explainer.explain(rows, target="yes", hold=0.8, n_jobs=1)
-    said = [np.asarray(one.predict(found.points[found.has_answer])) == "yes" for one in holding.calibrating]
-    assert np.mean(said) >= 0.8
+    says = [np.asarray(one.predict(found.points[found.has_answer])) == "yes" for one in holding.calibrating]
+    assert lower_end(np.array(says)) >= 0.8
+    parts = [holding.calibrating, holding.measuring]
+    assert [len(part) for part in parts] == [6, 3]
+    assert not {id(one.forest) for one in parts[0]} & {id(one.forest) for one in parts[1]}
+
+
+@pytest.mark.parametrize(("of_models", "of_rows"), [(0.0, 0.0), (1.2, 0.0), (0.0, 1.2), (0.8, 0.8)])
+def test_the_lower_end_is_seldom_above_the_truth(of_models: float, of_rows: float) -> None:
+    """Models and rows that differ: whoever counted every word as one draw would be above far more often."""
+    rng = np.random.default_rng(3)
+    n, draws = 400, rng.normal(size=(100_000, 2))
+    truth = ndtr(1.8 + of_models * draws[:, 0] + of_rows * draws[:, 1]).mean()
+    above = 0
+    for _ in range(n):
+        sure = 1.8 + of_models * rng.normal(size=(20, 1)) + of_rows * rng.normal(size=(1, 60))
+        above += lower_end(rng.random((20, 60)) < ndtr(sure)) > truth
+    assert above / n <= 0.1
+
+
+@pytest.mark.parametrize("needed", [0.0, 0.4, 1.0, 2.5, 9.0])
+def test_the_margin_is_little_more_than_what_is_needed(needed: float) -> None:
+    """Of models that agree to every row from some margin on."""
+    asked: list[float] = []
+
+    def says(margin: float, rows: slice) -> Any:
+        asked.append(margin)
+        return np.full((20, rows.stop - (rows.start or 0)), margin >= needed)
+
+    margin = Calibration(says, 60, 1.0).margin(0.95)
+    assert needed <= margin <= max(1.35 * needed, 1.0)
+    assert len(asked) <= 14
+    both = Calibration(says, 60, 1.0)
+    both.margin(0.7)
+    assert both.margin(0.95) == margin  # whatever was asked for before
+
+
+def test_a_curve_tells_what_promises_are_worth() -> None:
+    explainer = Explainer(FOREST, X, refits=OTHERS)
+    found = curve(explainer, ROWS, "yes", holds=[0.9, 0.7], n_jobs=1)
+    assert [one.hold for one in found] == [None, 0.7, 0.9]
+    for one in found:
+        again = explainer.explain(ROWS, "yes", hold=one.hold, n_jobs=1)
+        assert np.array_equal(one.found.points, again.points)
+        says = [model.predict(again.points) == "yes" for model in OTHERS[-3:]]
+        assert one.validity == pytest.approx(np.mean(says))
+        assert one.price == pytest.approx(again.distance.sum() / found[0].found.distance.sum())
+    frame = found.to_frame()
+    assert frame["price"].tolist() == [one.price for one in found]
+    assert frame["price"][0] == 1
+    assert found.to_text().splitlines()[0].startswith("the smallest change: ")
+    axes = found.plot(language="de")
+    assert [text.get_text() for text in axes.texts][1:] == ["70 %", "90 %"]
+    assert axes.get_xlabel() == "Abstand, in kleinsten Änderungen"
+
+
+def test_a_curve_needs_refits() -> None:
+    with pytest.raises(InvalidInput, match="give Explainer labels="):
+        curve(Explainer(FOREST, X), ROWS)
+    with pytest.raises(InvalidInput, match="holds must be one promise or more"):
+        curve(Explainer(FOREST, X, refits=OTHERS), ROWS, holds=[])
 
 
 def test_labels_train_refits_once() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -70,11 +69,20 @@ class Training:
             ahead = Companion(question.forest, margin_by_law(question.forest, hold))
             return replace(question, also=(*question.also, ahead))
         holding = self.holding()
-        margins = [
-            holding.margin(hold, label, partial(_tried, question, holding, label, n_jobs))
-            for label in dict.fromkeys(labels)
-        ]
+        margins = [self._margin(question, hold, label, n_jobs) for label in dict.fromkeys(labels)]
         return replace(question, also=(*question.also, Companion(holding.pool, max(margins, default=0.0))))
+
+    def _margin(self, question: Question, hold: float, label: Any, n_jobs: int | None) -> float:
+        holding = self.holding()
+        rows = calibration_rows(question.forest, question.examples, label)
+
+        def answered(margin: float, some: slice) -> Floats:
+            asked = replace(question, rows=rows[some], target=label)
+            asked = replace(asked, also=(*question.also, Companion(holding.pool, margin)))
+            found = solved(Auto(prove=False), asked.problem(), Run(n_jobs=n_jobs))
+            return np.asarray(found.points[found.has_answer])
+
+        return holding.margin(hold, label, answered, len(rows))
 
     def prepare(self, question: Question, hold: float) -> None:
         """Train what that takes, and calibrate its margins, on rows of the data."""
@@ -115,19 +123,11 @@ def wanted_labels(question: Question) -> list[Any]:
 
 
 def calibration_rows(forest: Forest, examples: Floats | None, label: Any) -> Floats:
-    """Some rows of the data that do not have the wanted class yet, the same ones every time."""
+    """Some rows of the data that do not have the wanted class yet, in an order by chance, the same ones every time."""
     if examples is None:
         raise InvalidInput("hold= needs data=: rows on which its margin is calibrated.")
     others = np.flatnonzero(forest.classes[kernels.predict(forest, examples)] != label)
     if not others.size:
         return examples[:0]
     chosen = np.random.default_rng(0).choice(others, min(N_ROWS, len(others)), replace=False)
-    return np.asarray(examples[np.sort(chosen)])
-
-
-def _tried(question: Question, holding: Holding, label: Any, n_jobs: int | None, margin: float) -> Floats:
-    """Answers to some rows of the data under a margin, close and quick."""
-    rows = calibration_rows(question.forest, question.examples, label)
-    asked = replace(question, rows=rows, target=label, also=(*question.also, Companion(holding.pool, margin)))
-    found = solved(Auto(prove=False), asked.problem(), Run(n_jobs=n_jobs))
-    return np.asarray(found.points[found.has_answer])
+    return np.asarray(examples[chosen])

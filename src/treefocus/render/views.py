@@ -167,6 +167,26 @@ class MenuView(Protocol):
     def explanation(self) -> RowView: ...
 
 
+class StabilityView(Protocol):
+    """What other models say of answers; see `explanation.stability.Stability`."""
+
+    @property
+    def interval(self) -> tuple[float, float]: ...
+
+
+class CurvePointView(Protocol):
+    """The answers under one promise; see `explanation.curve.CurvePoint`."""
+
+    @property
+    def hold(self) -> float | None: ...
+    @property
+    def validity(self) -> float: ...
+    @property
+    def price(self) -> float: ...
+    @property
+    def stability(self) -> StabilityView: ...
+
+
 class LeewayView(Protocol):
     """Where a feature may end up; see `explanation.region.Leeway`."""
 
