@@ -135,6 +135,7 @@ def test_demo_prints_sentences_and_a_summary():
         assert f"{distance} distance" in output
     assert "20 rows" in output
     assert "rows per" in output
+    assert "times the smallest change" in output
 
 
 def test_demo_of_one_row_draws_by_seed():

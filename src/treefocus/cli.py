@@ -118,7 +118,7 @@ def demo(
         console,
         f"A random forest of {len(trained.model.estimators_)} trees, trained on {len(trained.X_train):,} invented "
         f"loan applications, declined {len(declined)} of {len(trained.X_test):,} others. What would {n_rows} of "
-        "them have to change to be approved?\n",
+        "them have to change to be approved, and to stay so when the forest is trained again?\n",
     )
     found = {}
     for distance in DEMO_DISTANCES:
@@ -131,13 +131,14 @@ def demo(
         )
         with progress_bar(distance, n_rows) as progress:
             found[distance] = explainer.explain(
-                declined[chosen], target="approved", time_limit=DEMO_SECONDS, progress=progress, seed=seed
-            )
+                declined[chosen], target="approved", time_limit=DEMO_SECONDS, progress=progress, seed=seed,
+                hold=explainer.hold_for_people("approved"),
+            )  # fmt: skip
     show_overview(console, found["manhattan"], limit=5)
     for i in range(min(N_PEOPLE, n_rows)):
         say(console, f"\nApplicant {i}, under each distance:")
         for answers in found.values():
-            say(console, f"  - {answers[i].to_text(proof=True)}")
+            say(console, f"  - {answers[i].rounded().to_text(proof=True)}")
     console.print()
     console.print(_summary_table(found))
 

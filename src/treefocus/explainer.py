@@ -30,7 +30,7 @@ from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Forest, read_json
 from treefocus.model.grid import readable
 from treefocus.model.source import Source
-from treefocus.options import EXPLAINER, check
+from treefocus.options import EXPLAINER, HOLD_FOR_PEOPLE, check
 from treefocus.options import named as options_of
 from treefocus.problem.companions import companions
 from treefocus.problem.compile import dry_run, with_domains
@@ -375,6 +375,15 @@ class Explainer:
     def prepare(self, target: Any, hold: float) -> None:
         """Train what `hold=` takes, and calibrate its margins for this target, so that no call has to."""
         self._training.prepare(self._question(self.table_of(np.empty((0, self.forest.n_features))), target), hold)
+
+    def hold_for_people(self, target: Any = None) -> float | None:
+        """The promise under which people are answered by default; None where none can be made for this target.
+
+        The smallest change ends just behind the line. Letters and the demo ask for more, unless they are told what to
+        ask; `explain` itself does not.
+        """
+        can_hold = self._training.can_hold(self.forest, as_asked(target, self.forest))
+        return HOLD_FOR_PEOPLE if can_hold else None
 
     def table_of(self, rows: Any) -> Table:
         """The rows as the search takes them: categories by their labels, one-hot groups folded."""

@@ -32,6 +32,10 @@ MANIFEST = "the manifest"
 CERTIFICATE = "the certificate"
 DOORS = (COMMAND_LINE, REST, SERVICE, PAGE, PARTS, MANIFEST, CERTIFICATE)
 
+# What `hold` is where an answer is written to a person and nobody said otherwise: in letters of the command line and of
+# the REST API, and in the demo. `Explainer.hold_for_people` says where it can be asked for.
+HOLD_FOR_PEOPLE = 0.95
+
 _WITH_THE_EXPLAINER = {PARTS: "it comes with the explainer"}
 _OF_THE_SERVER = "it is the server's to say"
 _ONLY_HOW = "no answer depends on it"

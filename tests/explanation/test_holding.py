@@ -24,6 +24,7 @@ from treefocus.explanation.calibration import Calibration, lower_end
 from treefocus.explanation.holding import Holding, margin_by_law
 from treefocus.explanation.stability import Stability
 from treefocus.explanation.training import calibration_rows
+from treefocus.options import HOLD_FOR_PEOPLE
 from treefocus.problem.joint import with_margin
 from treefocus.problem.pooled import lead, pooled
 
@@ -268,3 +269,27 @@ def test_boosted_models_need_refits() -> None:
     model = GradientBoostingClassifier(n_estimators=3).fit(X, Y)
     with pytest.raises(InvalidInput, match="hold= takes training labels"):
         Explainer(model, X).explain(ROWS[:1], target="yes", hold=0.9)
+
+
+def test_people_are_answered_with_a_margin_where_there_is_one() -> None:
+    boosted = GradientBoostingClassifier(n_estimators=3).fit(X, Y)
+    three = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, np.arange(200) % 3)
+    numbers = RandomForestRegressor(2, max_depth=2, random_state=0).fit(X, X[:, 0])
+    assert Explainer(FOREST, X).hold_for_people("yes") == HOLD_FOR_PEOPLE
+    assert Explainer(FOREST, X).hold_for_people() == HOLD_FOR_PEOPLE
+    assert Explainer(FOREST, X).hold_for_people(("yes", 0.7)) is None
+    assert Explainer(boosted, X).hold_for_people("yes") is None
+    assert Explainer(boosted, X, labels=Y).hold_for_people("yes") == HOLD_FOR_PEOPLE
+    assert Explainer(three, X).hold_for_people() is None
+    assert Explainer(three, X).hold_for_people(2) == HOLD_FOR_PEOPLE
+    assert Explainer(numbers, X).hold_for_people(Interval(low=0.5)) is None
+
+
+def test_round_numbers_still_hold_and_say_what_they_cost() -> None:
+    explainer = Explainer(FOREST, X, refits=OTHERS)
+    for one in explainer.explain(ROWS[:2], target="yes", hold=0.8, n_jobs=1):
+        told = one.rounded()
+        assert told.price == pytest.approx(told.distance / one.distance * one.price)
+        assert f"It is {told.price:.2g} times the smallest change." in told.to_text()
+        margin = explainer._training.holding().margins[0.8, "yes"]
+        assert lead(explainer.pool, told.batch.points, 1)[0] >= margin - 1e-9

@@ -116,6 +116,8 @@ def _add_questions(own: APIRouter, front: Front) -> None:
         asked, recipients = body.question, body.names()
         service.limits.check_call(len(asked.rows))
         rows, question, names = service.table_of(asked.rows), asked.question(service.asked), asked.names
+        if body.leaves_hold:
+            question = service.for_people(question)
         budget.take(len(asked.rows) * max(1, question.n))
         errand = Errand(service.limits.patience(len(asked.rows), question.n_searches))
 

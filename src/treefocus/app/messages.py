@@ -28,7 +28,7 @@ from treefocus.constraints.text import as_constraints
 from treefocus.errors import InvalidInput, reject
 from treefocus.explanation.audit.audit import Audit
 from treefocus.explanation.batch import Explanation, Explanations
-from treefocus.options import OPTIONS, REST, names_at
+from treefocus.options import HOLD_FOR_PEOPLE, OPTIONS, REST, names_at
 from treefocus.render.phrases import DEFAULT, languages
 
 Cell = FiniteFloat | str | bool | None  # text and truth are categories
@@ -148,7 +148,10 @@ _FROM_WIRE: dict[str, Callable[[Any], Any]] = {
 class LettersBody(Body):
     """Rows, what is asked about them, and how the letters are written: the options of `Explanation.to_letter`."""
 
-    question: ExplainBody = Field(description="As for /explain.")
+    question: ExplainBody = Field(
+        description=f"As for /explain, but hold is {HOLD_FOR_PEOPLE} where it can be asked for; null for the smallest "
+        "change."
+    )
     template: Literal["plain", "eu", "us"] = Field("plain", description="docs/letters.md says what each covers.")
     language: str = Field(
         DEFAULT, description="The language of the letters.", json_schema_extra={"enum": list(languages())}
@@ -166,6 +169,11 @@ class LettersBody(Body):
         if self.recipients is not None and len(self.recipients) != n_rows:
             reject("recipients", f"a name, or null, for each of the {n_rows} rows", len(self.recipients))
         return [None] * n_rows if self.recipients is None else self.recipients
+
+    @property
+    def leaves_hold(self) -> bool:
+        """Whether the caller says nothing of `hold`, not even that it is null."""
+        return "hold" not in self.question.model_fields_set
 
     def letter(self, found: Explanation, recipient: str | None) -> str:
         """The letter of one answer."""

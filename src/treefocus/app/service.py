@@ -134,6 +134,12 @@ class Service:
             hear(found)
         return found.labelled(labels)
 
+    def for_people(self, question: ExplainOptions) -> ExplainOptions:
+        """The question as it is put for a letter: with a margin, where none was asked for and there can be one."""
+        if question.hold is not None:
+            return question
+        return replace(question, hold=self.explainer(question).hold_for_people(question.target))
+
     def compared(self, row: CellTable, question: ExplainOptions, errand: Errand, label: Any) -> dict[str, Explanations]:
         """One row under the four distances that people know."""
         return {

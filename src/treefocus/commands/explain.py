@@ -62,6 +62,9 @@ def explain(
     Parquet files in that folder. Stopped or killed, the same command goes on where it was. Without --time-limit the
     proof is limited in steps and not in seconds, so that the answers do not depend on the machine.
 
+    Letters ask for an answer that holds, --hold 0.95, where the model is a forest that votes or --refits are given;
+    --at-least 0.5 asks for the smallest change that a majority is enough for.
+
     \b
       treefocus explain model.json rows.csv --train train.csv --target approved
       treefocus explain model.json rows.csv --target approved --at-least 0.8 --ways 3
@@ -94,7 +97,7 @@ def explain(
     template_of(template, language)  # refused now, not after an hour's work
     path = None if output is None else Path(output)
     _check_output(path)
-    found = explained(model, data, asked, made)
+    found = explained(model, data, asked, made, is_for_people=letters is not None)
     _report(found, path, language)
     if letters is not None:
         _write_letters(found, letters, template, language)
@@ -112,8 +115,10 @@ def is_folder(output: str) -> bool:
     return output.endswith(("/", "\\")) or path.is_dir() or not path.suffix
 
 
-def explained(model_file: Path, data: str, asked: TypedQuestion, made: dict[str, Any]) -> Explanations:
-    """All rows at once."""
+def explained(
+    model_file: Path, data: str, asked: TypedQuestion, made: dict[str, Any], *, is_for_people: bool = False
+) -> Explanations:
+    """All rows at once; for people with a margin, unless they are to have another one."""
     model = load_model(model_file, allow_pickle=asked.allow_pickle)
     forest, text = translate(model).forest, asked.text
     known = read_training_rows(asked.train, asked.left_out, forest, text)
@@ -125,9 +130,11 @@ def explained(model_file: Path, data: str, asked: TypedQuestion, made: dict[str,
             err=True,
         )
     explainer = Explainer(model, table if known is None else known, **made)
-    target = asked.wanted(forest)
+    target, how = asked.wanted(forest), asked.searching()
+    if is_for_people and how["hold"] is None:
+        how["hold"] = explainer.hold_for_people(target)
     with progress_bar("explaining", len(table.values)) as progress:
-        found = explainer.explain(table, target=target, n=asked.ways, progress=progress, **asked.searching())
+        found = explainer.explain(table, target=target, n=asked.ways, progress=progress, **how)
         return found.labelled(labels)
 
 

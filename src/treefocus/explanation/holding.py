@@ -100,9 +100,14 @@ def _scatter(sources: Sequence[Source], points: Floats, label: Any) -> float:
     return float(np.std(leads, axis=0).mean()) if len(points) else 0.0
 
 
+def has_law(forest: Forest) -> bool:
+    """Whether the forest votes, so that something is known of the next one without any refit."""
+    return forest.decision == "argmax" and has_shares(forest)
+
+
 def margin_by_law(forest: Forest, hold: float) -> float:
     """The lead, in shares of votes, that the next forest of as many trees keeps with this probability."""
-    if forest.decision != "argmax" or not has_shares(forest):
+    if not has_law(forest):
         raise InvalidInput(
             f"hold= takes training labels (Explainer(..., labels=y)) or models that were trained again (refits=[...]); "
             f"only of forests that vote something is known without, not of a {forest.source}."

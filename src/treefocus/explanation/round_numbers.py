@@ -27,7 +27,8 @@ def rounded(answers: A, i: int, question: Question, problem: Problem, digits: in
     found = Outcome(point[None], distance, np.minimum(distance, answers.lower_bound[i]), np.full(1, status, object))
     made = answers.of_row(i, question, replace(found, limits=answers.found.limits))
     larger = max(0.0, float(distance[0]) / before - 1.0) if before else 0.0
-    return replace(made, larger=np.array([larger]))
+    smallest = None if answers.smallest is None else answers.smallest[[i]]
+    return replace(made, larger=np.array([larger]), smallest=smallest)
 
 
 def rounded_way(answers: A, i: int, digits: int, extra: float) -> A:

@@ -15,13 +15,13 @@ import numpy as np
 from treefocus import kernels
 from treefocus.errors import InvalidInput
 from treefocus.explanation.batch import Explanations
-from treefocus.explanation.holding import N_REFITS, N_ROWS, Holding, margin_by_law
+from treefocus.explanation.holding import N_REFITS, N_ROWS, Holding, has_law, margin_by_law
 from treefocus.explanation.refits import refits
 from treefocus.model.forest import Floats, Forest
 from treefocus.model.source import Source
 from treefocus.problem.joint import Companion
 from treefocus.problem.question import Question
-from treefocus.problem.targets import Interval, Probability, as_targets
+from treefocus.problem.targets import Interval, Probability, Score, as_targets
 from treefocus.search import Auto, Run
 from treefocus.search.base import solved
 
@@ -71,6 +71,13 @@ class Training:
         holding = self.holding()
         margins = [self._margin(question, hold, label, n_jobs) for label in dict.fromkeys(labels)]
         return replace(question, also=(*question.also, Companion(holding.pool, max(margins, default=0.0))))
+
+    def can_hold(self, forest: Forest, target: Any) -> bool:
+        """Whether `hold=` can be asked for: with a class as target, and refits or a forest whose votes have a law."""
+        if forest.decision == "value" or isinstance(target, Probability | Interval | Score):
+            return False
+        wants_one = target is not None and not isinstance(target, list | tuple)
+        return (wants_one or forest.n_classes == 2) and (self.can_refit or has_law(forest))
 
     def _margin(self, question: Question, hold: float, label: Any, n_jobs: int | None) -> float:
         holding = self.holding()
