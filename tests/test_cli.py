@@ -159,6 +159,18 @@ def test_explain_prints_table_sentences_and_summary(explain):
     assert not result.stderr
 
 
+def test_letters_ask_for_an_answer_that_holds_unless_told_otherwise(explain, tmp_path):
+    for name, more in (("default", ()), ("hold", ("--hold", 0.95)), ("less", ("--hold", 0.6)), ("plain", ())):
+        letters = () if name == "plain" else ("--letters", tmp_path / name)
+        explain("--target", "approved", "-o", tmp_path / f"{name}.csv", *letters, *more)
+    default, held, less, plain = (
+        (tmp_path / f"{name}.csv").read_text() for name in ("default", "hold", "less", "plain")
+    )
+    assert default == held
+    assert len({default, less, plain}) == 3
+    assert "times the smallest change" in (tmp_path / "default" / "row-1.txt").read_text()
+
+
 def test_without_training_rows_a_note_says_where_the_scale_comes_from(files):
     result = works("explain", files / "model.json", files / "rows.csv")
     assert result.stderr.startswith("Note: no --train")

@@ -155,8 +155,10 @@ def details(explanation: RowView, phrases: Catalogue) -> str:
 
 
 def sureness(explanation: RowView, phrases: Catalogue) -> str:
-    """Whether numbers are rounded, and whether a smaller change would be enough."""
-    return " ".join([*_in_round_numbers(explanation, phrases), enough(explanation, phrases)])
+    """Whether numbers are rounded, whether a smaller change would be enough, and what a margin costs."""
+    return " ".join(
+        [*_in_round_numbers(explanation, phrases), enough(explanation, phrases), *_holding(explanation, phrases)]
+    )
 
 
 def how_known(explanation: RowView, language: str = DEFAULT) -> str:
