@@ -4,6 +4,7 @@
     python benchmarks/holds.py FOLDER --tables german --models rf4 --rows 25 --held-out 30 --seed 7
     python benchmarks/holds.py FOLDER --curves    distance at the same validity, for the methods that have a knob
     python benchmarks/holds.py FOLDER --cost      what `also=` costs, in multiples of one model
+    python benchmarks/holds.py FOLDER --room      who does more than the advice: what the model itself says of them
 
 FOLDER (or TREEFOCUS_BENCH) has the tables of OCEAN's authors (*.csv.gz: names, kinds, what may change, rows). Models:
 `rf4`, 100 trees of depth 4, `rf`, a random forest by its defaults, `xgb`, XGBoost by its defaults. Rows with the
@@ -14,6 +15,7 @@ bootstrap rows, never those that an answer was made with) that give the wanted c
 smallest        the default
 p >= 0.6        a margin on the model's own probability
 hold            `hold=0.95` with refits of its own
+above 5%, 20%   room to move: `Tolerance(above=...)`
 also 5, also 20 that many refits have to agree, jointly
 votes           the law of a forest's votes without any refit, after Forel, Parmentier and Vidal, "Don't explain
                 noise" (2022)
@@ -42,7 +44,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from treefocus import Explainer, Fixed, Increasing, Probability, loans, refits
+from treefocus import Explainer, Fixed, Increasing, Probability, Tolerance, loans, refits
 
 TABLES = {name: name for name in ("adult", "compas", "phishing", "spambase")} | {"german": "german-credit"}
 PROMISE = 0.95
@@ -84,14 +86,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the refits")
     parser.add_argument("--curves", action="store_true", help="distance at the same validity instead")
     parser.add_argument("--cost", action="store_true", help="what also= costs instead")
+    parser.add_argument("--room", action="store_true", help="who does more than the advice instead")
     chosen = parser.parse_args()
+    if chosen.room:
+        return in_boxes(chosen)
     if chosen.curves or chosen.cost:
         for table in chosen.tables:
             for kind in chosen.models:
                 case = case_of(table, kind, chosen.folder, chosen.rows)
                 told = at_validity(case, chosen.held_out, chosen.seed) if chosen.curves else cost(case, chosen.seed)
                 print(f"{table:10} {kind:5} {told}", flush=True)
-        return
+        return None
     heads = f"{'method':9} {'found':>7} {'proven':>7} {'validity':>9} {'distance':>9} {'s a row':>8}"
     print(f"{'table':10} {'model':5} {heads}")
     for table in chosen.tables:
@@ -99,6 +104,45 @@ def main() -> None:
             case = case_of(table, kind, chosen.folder, chosen.rows)
             for line in compared(case, chosen.methods, chosen.held_out, chosen.seed):
                 print(f"{table:10} {kind:5} {line}", flush=True)
+
+
+POINTS = 1000  # of each box
+
+
+def in_boxes(chosen: argparse.Namespace) -> None:
+    """Random points of every box, and who overshoots by 20 %, put to the model itself."""
+    print(
+        f"{'table':10} {'model':5} {'room':9} {'found':>7} {'proven':>7} {'points of boxes':>19} {'overshooting':>13}"
+    )
+    for table in chosen.tables:
+        for kind in chosen.models:
+            case = case_of(table, kind, chosen.folder, chosen.rows)
+            for above in (0.0, 0.05, 0.2):
+                found = case.explainer().explain(case.people, case.wanted, tolerance=Tolerance(above=above))
+                has = np.flatnonzero(found.has_answer)
+                inside = [_said(case, found, i, above, np.random.default_rng(i).random(POINTS)) for i in has]
+                beyond = [_said(case, found, i, 0.2, np.ones(1)) for i in has]
+                proven = np.mean([one.name in ("OPTIMAL", "INFEASIBLE") for one in found.status])
+                agree = f"{sum(map(sum, inside)):>9,} of {len(has) * POINTS:>7,}"
+                counted = f"{len(has):>3}/{len(found):<3} {proven:>7.0%} {agree} {np.mean(beyond):>13.1%}"
+                print(f"{table:10} {kind:5} {f'above {above:.0%}':9} {counted}", flush=True)
+
+
+def _said(case: Case, found: Any, i: int, above: float, share: np.ndarray) -> np.ndarray:
+    """Whether the model gives the wanted class to points so far beyond an answer, each column by a share of its own."""
+    one, table = found[i], pd.concat([found.counterfactuals.iloc[[i]]] * len(share), ignore_index=True)
+    space, draw = case.explainer().space, np.random.default_rng(i)
+    for change in one.changes:
+        j = one.schema.index(change.feature)
+        if change.is_category or np.isnan(one.row[j]):
+            continue
+        to, own = one.counterfactual[j], one.row[j]
+        shares = share if len(share) == 1 else draw.permutation(share)
+        end = np.clip(to + above * shares * (to - own), min(space.low[j], own, to), max(space.high[j], own, to))
+        is_whole = table.dtypes[change.feature].kind in "iu" or case.explainer().whole_columns[j]
+        end = (np.floor(end) if to > own else np.ceil(end)) if is_whole else end
+        table[change.feature] = end.astype(table.dtypes[change.feature])
+    return np.asarray(case.model.predict(table) == case.wanted)
 
 
 def compared(case: Case, methods: list[str], n_held_out: int, seed: int) -> Iterator[str]:
@@ -209,6 +253,13 @@ def by_hold(case: Case, own: list[Any], smallest: Any) -> Answers:
     return _told(case.explainer(refits=own).explain(case.people, case.wanted, hold=PROMISE))
 
 
+def by_tolerance(above: float) -> Callable[[Case, list[Any], Any], Answers]:
+    def method(case: Case, own: list[Any], smallest: Any) -> Answers:
+        return _told(case.explainer().explain(case.people, case.wanted, tolerance=Tolerance(above=above)))
+
+    return method
+
+
 def by_votes(case: Case, own: list[Any], smallest: Any) -> Answers:
     return _told(case.explainer().explain(case.people, case.wanted, hold=PROMISE))
 
@@ -287,6 +338,8 @@ METHODS: dict[str, Callable[[Case, list[Any], Any], Answers]] = {
     "also 5": by_also(5),
     "also 20": by_also(20),
     "votes": by_votes,
+    "above 5%": by_tolerance(0.05),
+    "above 20%": by_tolerance(0.2),
     "RobX": by_robx,
 }
 

@@ -14,6 +14,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.tree import DecisionTreeClassifier
 
 from treefocus import (
     Explainer,
@@ -185,3 +186,29 @@ def test_what_is_no_tolerance_is_refused(given: Any, told: str) -> None:
         Explainer(PLAIN, NUMBERS).explain(NUMBERS[:1], True, tolerance=given)
     with pytest.raises(InvalidInput, match=r"Tolerance\.below"):
         Tolerance(below=1.0)
+
+
+def test_sentences_say_how_far_one_may_go() -> None:
+    explainer, rows = Explainer(PLAIN, NUMBERS), NUMBERS[~WANTED][:3]
+    one = explainer.explain(rows, True, tolerance=ROOM)[0]
+    assert "No smaller change would hold as well." in one.to_text()
+    assert "up to 30% of the change further" in one.to_text()
+    assert "bis zu 10 % der Änderung davor" in one.to_text("de").replace("\u202f", " ").replace("\xa0", " ")
+    more = explainer.explain(rows, True, tolerance=np.inf)[0].to_text("fr")
+    assert "aussi loin que vont les valeurs" in more
+    assert "further" not in explainer.explain(rows, True)[0].to_text()
+    assert "(income)" in explainer.explain(rows, True, tolerance="income above 250")[0].to_text()
+
+
+def test_a_sliver_is_narrower_than_the_numbers_of_the_data_are_apart() -> None:
+    data = np.sqrt(np.arange(2.0, 12.0))[:, None] * 100
+    labels = np.where(data[:, 0] > 300, 1, 0)
+    wide = DecisionTreeClassifier().fit(data, labels)
+    middle = (data[3] + data[4]) / 2  # which no number of the data hits
+    between = np.concatenate([data, [middle - 1.7, middle, middle + 1.7], data])
+    thin = DecisionTreeClassifier().fit(between, np.concatenate([labels, [0, 1, 0], labels]))
+    found = Explainer(thin, data).explain(data[:1], 1)[0]
+    assert found.is_sliver
+    assert "narrower than the numbers of the data" in found.to_text(proof=True)
+    assert not Explainer(wide, data).explain(data[:1], 1)[0].is_sliver
+    assert not Explainer(thin, None, scale=None).explain(data[:1], 1)[0].is_sliver

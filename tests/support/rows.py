@@ -33,6 +33,8 @@ class ShownRow:
     held: tuple[int, int] | None = None
     price: float | None = None
     is_demanding: bool = False
+    tolerance: Any = None
+    is_sliver: bool = False
 
     @classmethod
     def of(cls, one: Explanation) -> ShownRow:

@@ -24,8 +24,9 @@ from treefocus.model.members import EVERY_CLASS, Member
 from treefocus.problem.problem import Problem
 from treefocus.render import recourse
 from treefocus.render.phrases import DEFAULT
-from treefocus.schema.schema import LISTED, Schema
+from treefocus.schema.schema import ANY_FLOAT, FLOAT32, LISTED, Schema
 
+_NEARLY = 1e-6  # of the distance of two numbers, by which it may be off
 _SHOWN = 4  # digits of the ends that are told
 Labels = tuple[tuple[Any, ...] | None, ...] | None
 
@@ -216,6 +217,24 @@ def region_of(problem: Problem, point: Floats, changed: Iterable[int], schema: S
         for j in order
     ]
     return Region(tuple(told), low, high, cells, schema)
+
+
+def is_sliver(problem: Problem, region: Region, changed: Iterable[int]) -> bool:
+    """Whether a region is narrower in some of these columns than the training rows' different numbers are apart.
+
+    A column of whole numbers, steps or listed values can be hit as exactly as it is told, and rows without data say
+    nothing of their precision.
+    """
+    if problem.examples is None:
+        return False
+    is_fine = (problem.batch.grain == ANY_FLOAT) | (problem.batch.grain == FLOAT32)
+    for j in changed:
+        if is_fine[j] and not problem.batch.is_category[j] and not np.isnan(region.low[j]):
+            apart = np.diff(np.unique(problem.examples.rows[:, j]))
+            apart = apart[apart > 0]  # NaN is no number
+            if apart.size and region.high[j] - region.low[j] < apart.min() * (1 - _NEARLY):
+                return True
+    return False
 
 
 def _ends(problem: Problem, grid: Grid, n_cells: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -24,13 +24,14 @@ from treefocus.explanation.frame import change_columns
 from treefocus.explanation.menu import Levers, Menu
 from treefocus.explanation.predictions import likelihood_of
 from treefocus.explanation.reasons import Reason
-from treefocus.explanation.region import Region, region_of
+from treefocus.explanation.region import Region, is_sliver, region_of
 from treefocus.explanation.why_not import Price, WhyNot
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
 from treefocus.problem.plausibility import Likeness, likeness_of
 from treefocus.problem.problem import Problem
 from treefocus.problem.question import Question
+from treefocus.problem.tolerance import Tolerance
 from treefocus.render import html, letter, plot, text
 from treefocus.render import table as tables
 from treefocus.render.phrases import DEFAULT
@@ -186,6 +187,18 @@ class Explanation:
     def is_demanding(self) -> bool:
         """Whether more was asked for than that the model gives the wanted outcome: other models, or room to move."""
         return bool(self.batch.groups) and self.batch.asked_of(self.i)[0].question.is_demanding
+
+    @property
+    def tolerance(self) -> Tolerance | None:
+        """The room to move that was asked for, None where none was, or nobody knows any more."""
+        return self.batch.asked_of(self.i)[0].question.tolerance if self.batch.groups else None
+
+    @cached_property
+    def is_sliver(self) -> bool:
+        """Whether the answer's region is narrower, in some changed column, than the data's own numbers are apart."""
+        if self.counterfactual is None or not self.batch.groups:
+            return False
+        return is_sliver(self.problem, self.region(), self._changed())
 
     @property
     def others(self) -> tuple[Explanation, ...]:

@@ -5,6 +5,7 @@ Every phrase comes from a catalogue (`render.phrases`), every word about columns
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from math import ceil, isfinite
@@ -13,7 +14,7 @@ from typing import Any
 
 from treefocus.render.phrases import DEFAULT, Catalogue, catalogue
 from treefocus.render.plain import plain
-from treefocus.render.views import ChangeView, RowView
+from treefocus.render.views import ChangeView, RowView, ToleranceView
 from treefocus.schema.schema import Feature, Schema
 
 _CENTS = 2  # decimals, of which both are written: 4,431.50
@@ -83,6 +84,22 @@ def _holding(explanation: RowView, phrases: Catalogue) -> list[str]:
         told.append(words["holds for"].format(agree=explanation.held[0], models=explanation.held[1]))
     if price is not None and price >= _DEARER:
         told.append(words["times the smallest"].format(factor=phrases.rounded(price, 2)))
+    return told + _roomy(explanation.tolerance, phrases)
+
+
+def _roomy(tolerance: ToleranceView | None, phrases: Catalogue) -> list[str]:
+    """How far one may go beyond the answer, and stop short of it, where that was asked for."""
+    if tolerance is None:
+        return []
+    words, told = phrases.recourse, []
+    for key, side in (("room above", tolerance.above), ("room below", tolerance.below)):
+        if isinstance(side, Mapping):
+            sizes = [f"{phrases.amount(float(size))} ({plain(column)})" for column, size in side.items() if size]
+            told += [words[key].format(sizes=", ".join(sizes))] if sizes else []
+        elif side == float("inf"):
+            told.append(words["room without end"])
+        elif side:
+            told.append(words[key].format(sizes=words["room share"].format(share=phrases.share(float(side), 0))))
     return told
 
 
@@ -172,6 +189,8 @@ def how_known(explanation: RowView, language: str = DEFAULT) -> str:
     if not explanation.changes:
         return ""
     told = [_graded(explanation, phrases, phrases.proven, phrases.bounded, phrases.unproven)]
+    if explanation.is_sliver:
+        told.append(words["sliver"])
     if explanation.larger is not None:
         told.append(words["known rounded"].format(share=phrases.share(_ceiled(explanation.larger), 1)))
     for number, way in enumerate(explanation.ways[1:], start=2):

@@ -82,6 +82,19 @@ class RowView(Protocol):
     def is_demanding(self) -> bool: ...
     @property
     def larger(self) -> float | None: ...
+    @property
+    def tolerance(self) -> ToleranceView | None: ...
+    @property
+    def is_sliver(self) -> bool: ...
+
+
+class ToleranceView(Protocol):
+    """Room to move; see `problem.tolerance.Tolerance`."""
+
+    @property
+    def above(self) -> Any: ...
+    @property
+    def below(self) -> Any: ...
 
 
 class FactorView(Protocol):

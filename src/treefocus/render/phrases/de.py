@@ -191,6 +191,11 @@ CATALOGUE = Catalogue(
         "bounds proven": "Auch ohne jede Bedingung führt keine Änderung innerhalb der Grenzen zur gewünschten Antwort; "
         "das ist bewiesen.",
         "bounds unproven": "Auch ohne jede Bedingung wurde keine Änderung innerhalb der Grenzen gefunden.",
+        "room above": "Wer bis zu {sizes} weiter geht, erhält es auch.",
+        "room without end": "Wer beliebig weiter geht, erhält es auch, soweit die Werte reichen.",
+        "room below": "Wer bis zu {sizes} davor stehen bleibt, erhält es auch.",
+        "room share": "{share} der Änderung",
+        "sliver": "Der Bereich, in dem sie gilt, ist schmaler als der Abstand der Zahlen in den Daten.",
         "smallest that holds": "Keine kleinere Änderung hielte ebenso.",
         "holds for": "Die Antwort gilt für {agree} von {models} neu trainierten Modellen.",
         "times the smallest": "Das ist das {factor}-Fache der kleinsten Änderung.",

@@ -184,6 +184,11 @@ CATALOGUE = Catalogue(
         "bounds proven": "Even without any constraint, no change within the bounds gets the wanted answer, which is "
         "proven.",
         "bounds unproven": "Even without any constraint, no change within the bounds was found.",
+        "room above": "Going up to {sizes} further gets it, too.",
+        "room without end": "Going any further gets it, too, as far as the values go.",
+        "room below": "Stopping up to {sizes} short of it gets it, too.",
+        "room share": "{share} of the change",
+        "sliver": "The answer is a sliver: where it holds is narrower than the numbers of the data are apart.",
         "smallest that holds": "No smaller change would hold as well.",
         "holds for": "The answer holds for {agree} of {models} models that were trained again.",
         "times the smallest": "It is {factor} times the smallest change.",

@@ -191,6 +191,11 @@ CATALOGUE = Catalogue(
         "bounds proven": "Même sans aucune contrainte, aucun changement dans les bornes ne donne la réponse voulue, "
         "c'est prouvé.",
         "bounds unproven": "Même sans aucune contrainte, aucun changement dans les bornes n'a été trouvé.",
+        "room above": "Aller jusqu’à {sizes} plus loin l’obtient aussi.",
+        "room without end": "Aller plus loin l’obtient aussi, aussi loin que vont les valeurs.",
+        "room below": "S’arrêter jusqu’à {sizes} avant l’obtient aussi.",
+        "room share": "{share} du changement",
+        "sliver": "Le domaine où elle vaut est plus étroit que l’écart entre les nombres des données.",
         "smallest that holds": "Aucun changement plus petit ne tiendrait aussi bien.",
         "holds for": "La réponse vaut pour {agree} des {models} modèles réentraînés.",
         "times the smallest": "Cela représente {factor} fois le plus petit changement.",
