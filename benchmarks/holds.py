@@ -391,6 +391,11 @@ def made(kind: str, X: pd.DataFrame) -> Any:
         tree: Any = XGBClassifier(random_state=0, n_jobs=1)
     else:
         tree = RandomForestClassifier(100, max_depth=4 if kind == "rf4" else None, random_state=0)
+    return piped(tree, X)
+
+
+def piped(tree: Any, X: pd.DataFrame) -> Any:
+    """A model that reads a table with words."""
     words = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
     if not words:
         return clone(tree)

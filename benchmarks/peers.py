@@ -18,6 +18,7 @@ import contextlib
 import datetime
 import importlib.metadata
 import io
+import os
 import platform
 import time
 import warnings
@@ -303,7 +304,7 @@ PAGE_TEXT = """# Beside other tools
 After this page you know how far treefocus and its peers come with the same models, rows and time, and where they win.
 
 Written by `python benchmarks/peers.py --write` on {date}: Python {python}, {versions}, one core of {machine}, on which
-other programs may have run.
+other programs ran: {load:.0f} processes wanted one of its {cores} cores while this was measured, for everyone alike.
 
 The first {n_rows} test rows of each table, {budget:g} s a row for tools that take a limit, which NICE and DiCE do not.
 Everyone has the trained model and the training rows (but treecf, which comes closer without them), and is asked for the
@@ -312,9 +313,8 @@ hold any number. *Answers* are confirmed by the model's own predict; *over ours*
 distance, divided by that of treefocus' default strategy; *closer* and *farther* count rows that differ from it by more
 than {same:g}; *proven* is what the tool says.
 
-{missing}OCEAN is in no package index, and LT-Attack was not tried: neither is in the tables. DiCE is made for
-many and diverse answers,
-and NICE for answers that look like the data: neither promises the closest.
+{missing}OCEAN (`oceanpy`) and LT-Attack could not be installed where this was measured, so that they are in no table.
+DiCE is made for many and diverse answers, and NICE for answers that look like the data: neither promises the closest.
 
 ## Where a peer is better
 
@@ -333,6 +333,8 @@ def page_of(n_rows: int, budget: float, tables: list[str], better: list[str], ab
         python=platform.python_version(),
         versions=", ".join(f"{name} {version_of(name)}" for name in packages if version_of(name)),
         machine=machine(),
+        load=os.getloadavg()[2],
+        cores=os.cpu_count(),
         n_rows=n_rows,
         budget=budget,
         same=SAME,
