@@ -17,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 from support.examples import n_examples
 from treefocus import Explainer, Explanations, Fixed, Increasing, InvalidInput, LocalOutlierFactor, Probability, Status
-from treefocus.explanation.actions.affordable import is_affordable, most_affordable
+from treefocus.explanation.actions.affordable import _most_of, is_affordable, most_affordable
 from treefocus.explanation.actions.choice import fewest, most_covered
 from treefocus.explanation.actions.plan import Plan
 from treefocus.explanation.actions.sorting import sorting_tree
@@ -192,6 +192,8 @@ def test_a_choice_within_a_mean_is_the_best_of_one_and_bounded_for_more(seed: in
     assert not found.is_optimal or found.covered == max(sizes)
     if found.chosen:
         assert is_affordable(cost[list(found.chosen)].min(axis=0), mean).sum() == found.covered
+        for others in (list(found.chosen), [0], list(range(8))):  # a bound from any actions to set out from
+            assert max(sizes) <= _most_of(cost, others, at_most, mean)
     assert found.covered >= most_affordable(cost, 1, mean).covered
 
 
@@ -322,6 +324,14 @@ def test_nobody_can_be_helped() -> None:
     for drawn in (plan.plot(), plan.plot_map()):
         drawn.figure.canvas.draw()
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("at_most", [1, 2])
+def test_nobody_can_be_helped_at_so_little_cost(example: tuple[Explainer, Explanations], at_most: int) -> None:
+    explainer, found = example
+    plan = explainer.actions(found, at_most=at_most, mean_cost=1e-6)
+    assert plan.coverage == plan.upper_bound == 0
+    assert plan.actions == ()
 
 
 def test_everybody_has_it_already() -> None:

@@ -2,7 +2,8 @@
 
 Each person is asked for their cheapest action. Whom that is too dear for the mean is left out, the dearest first: so
 the helped are the most of the cheapest people whose mean keeps within the limit. Choices are sought by exchanging one
-action at a time; of single actions all are tried, and what all actions together could do bounds every choice.
+action at a time; of single actions all are tried, and what all actions together could do bounds every choice, as does
+what further ones could add to those chosen.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from treefocus.model.forest import Bools, Floats
 
 _STARTS = (0.5, 1.0, 1.5, 2.0, 4.0)  # limits for each person, in means, from whose choices the search sets out
 _ROUNDS = 50  # of exchanges
+_PRICES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # of a mean, in rows
+_SLACK = 1e-6  # of a bound, which rounding may take
 _NOISE = 1e-9  # of a sum of costs, which rounding may cost
 
 
@@ -37,13 +40,34 @@ def most_affordable(cost: Floats, at_most: int, mean_cost: float) -> Choice:
     best = [_best(worth(cost, mean_cost))]
     if at_most > 1:
         starts = [best, *(_start(cost, at_most, share * mean_cost) for share in _STARTS)]
-        improved = [_exchanged(cost, start, at_most, mean_cost) for start in starts]
+        improved = [own for start in starts if (own := _exchanged(cost, start, at_most, mean_cost))]
         best = max(improved, key=lambda own: tuple(worth(cost[own].min(axis=0)[None], mean_cost)[0]))
     covered = int(_n_affordable(cost[best].min(axis=0)[None], mean_cost)[0])
     if not covered:
         return Choice((), 0, 0)
     bound = covered if at_most == 1 else int(_n_affordable(cost.min(axis=0)[None], mean_cost)[0])
+    if bound > covered:
+        bound = max(min(bound, _most_of(cost, best, at_most, mean_cost)), covered)
     return Choice(tuple(best), covered, bound)
+
+
+def _most_of(cost: Floats, chosen: Sequence[int], at_most: int, mean_cost: float) -> int:
+    """How many rows any choice of so many actions helps at most.
+
+    At any price of what is left below the mean, or paid above it, a row that is helped is worth 1 + price * (mean -
+    its cost), and those of a choice within the mean are worth their number at least. What all rows are worth by their
+    best action, or nothing, grows less and less with further actions. So no choice is worth more than any set of
+    actions and what as many further ones add to it, each alone.
+    """
+    mean, best, helps = mean_cost * (1 + _NOISE), float(cost.shape[1]), np.isfinite(cost)
+    for price in _PRICES:
+        gain = np.where(helps, np.maximum(1.0 + price * (1.0 - np.where(helps, cost, 0.0) / mean), 0.0), 0.0)
+        own = gain[list(chosen)].max(axis=0)
+        for _ in range(at_most + 1):
+            further = np.maximum(gain - own, 0.0).sum(axis=1)
+            best = min(best, float(own.sum() + np.sort(further)[-at_most:].sum()))
+            own = np.maximum(own, gain[int(np.argmax(further))])
+    return int(np.floor(best + _SLACK))
 
 
 def nearly_as_good(
