@@ -23,6 +23,8 @@ public:
     virtual bool settle_after(std::int32_t f, const Box& box) = 0;
     // No point with feature f in this cell, inside the current box, costs less.
     virtual double with(std::int32_t f, std::int32_t code) const = 0;
+    // Whether that never falls from the closest point's cell to either end of a range.
+    virtual bool is_rising() const { return false; }
     // Undo: what settle_after(f) changes, put on a stack and taken back.
     virtual void save(std::int32_t f, std::vector<double>& stack) const = 0;
     virtual void restore(std::int32_t f, std::vector<double>& stack) = 0;
@@ -109,6 +111,7 @@ public:
     bool settle(const Box& box) override;
     bool settle_after(std::int32_t f, const Box& box) override;
     double with(std::int32_t f, std::int32_t code) const override;
+    bool is_rising() const override { return true; }
     void save(std::int32_t f, std::vector<double>& stack) const override;
     void restore(std::int32_t f, std::vector<double>& stack) override;
     void point(double* values) const override { std::copy(value_.begin(), value_.end(), values); }

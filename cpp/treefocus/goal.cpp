@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace treefocus {
 
@@ -18,6 +19,7 @@ ScoreTest Goals::linear(const Forest& forest, const Forest& rule,
     test.weight.assign(forest.n_leaves(), 0.0);
     // The model divides last, so that the need is multiplied instead of every leaf divided.
     test.need = (at_least - rule.tolerance) * rule.divisor;
+    test.whole_need = test.need;
     if (test.first_tree == test.end_tree) return test;
     const std::int32_t first = forest.first_leaf[forest.tree_start[test.first_tree]];
     const std::int32_t end = forest.end_leaf[forest.tree_start[test.end_tree - 1]];
@@ -29,7 +31,52 @@ ScoreTest Goals::linear(const Forest& forest, const Forest& rule,
                 output_weight[k] *
                 forest.leaf_value[static_cast<std::size_t>(leaf) * forest.n_outputs + k];
     }
+    count_votes(forest, test, true);
     return test;
+}
+
+namespace {
+
+// Sums of trees that are `first` and any number of steps; a step of 0: unknown.
+struct Votes {
+    double first = 0.0, step = 0.0;
+};
+
+// Of leaves that all are multiples of kUnit and not too large: such sums have no rounding.
+Votes votes_of(const Forest& forest, const ScoreTest& test) {
+    constexpr double kUnit = 1.0 / 64.0, kLargest = 4096.0;
+    Votes votes;
+    std::int64_t step = 0;
+    double size = 0.0;
+    for (std::int32_t tree = test.first_tree; tree < test.end_tree; ++tree) {
+        const std::int32_t root = forest.tree_start[tree], begin = forest.first_leaf[root];
+        double largest = 0.0;
+        for (std::int32_t leaf = begin; leaf < forest.end_leaf[root]; ++leaf) {
+            const double units = test.weight[leaf] / kUnit,
+                         more = (test.weight[leaf] - test.weight[begin]) / kUnit;
+            largest = std::max(largest, std::abs(test.weight[leaf]));
+            if (!(largest < kLargest) || units != std::floor(units)) return {};
+            step = std::gcd(step, static_cast<std::int64_t>(std::abs(more)));
+        }
+        votes.first += test.weight[begin];
+        size += largest;
+    }
+    if (size < kLargest) votes.step = static_cast<double>(step) * kUnit;
+    return votes;
+}
+
+}  // namespace
+
+// Trees that vote with 0 and 1 add up to whole numbers, and a tree that changes its mind from one
+// class to another is two steps. Of two classes with as many votes the first one wins: the other
+// has to be a step ahead.
+void Goals::count_votes(const Forest& forest, ScoreTest& test, bool is_tie_enough) const {
+    test.whole_need = test.need;
+    const Votes votes = votes_of(forest, test);
+    if (!(votes.step > 0.0)) return;
+    double sum = votes.first + std::ceil((test.need - votes.first) / votes.step) * votes.step;
+    if (!is_tie_enough && sum == 0.0) sum += votes.step;
+    test.whole_need = std::max(test.need, sum);
 }
 
 Goals::Goals(const Forest& forest, const Forest& rule)
@@ -81,8 +128,12 @@ void Goals::compare_classes(const Forest& forest, const Forest& rule) {
             std::vector<double> weight(rule.n_outputs, 0.0);
             weight[to] = 1.0;
             weight[from] = -1.0;
-            tests_[static_cast<std::size_t>(to) * n_classes_ + from] =
-                linear(forest, rule, weight, 0.0);
+            ScoreTest& test = tests_[static_cast<std::size_t>(to) * n_classes_ + from];
+            test = linear(forest, rule, weight, 0.0);
+            // What the base adds would have to be without rounding, too.
+            const bool has_base = forest.base_score[rule.first_score + to] != 0.0 ||
+                                  forest.base_score[rule.first_score + from] != 0.0;
+            count_votes(forest, test, to < from || has_base);
         }
 }
 

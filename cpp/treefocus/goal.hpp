@@ -15,6 +15,10 @@ namespace treefocus {
 struct ScoreTest {
     std::vector<double> weight;  // (n_leaves,) 0 for trees that it does not ask
     double need = 0.0;
+    // The least sum at or above the need that whole votes add up to; the need itself where leaves
+    // are no multiples of anything. Not of a proof that is written down: its reader asks the need.
+    double whole_need = -INFINITY;
+    double asked() const { return whole_need > need ? whole_need : need; }
     std::int32_t first_tree = 0, end_tree = 0;  // that it asks
 };
 
@@ -67,6 +71,7 @@ private:
     ScoreTest below_lines(const Forest& forest, const Forest& rule, double side, double need) const;
     ScoreTest linear(const Forest& forest, const Forest& rule,
                      const std::vector<double>& output_weight, double at_least) const;
+    void count_votes(const Forest& forest, ScoreTest& test, bool is_tie_enough) const;
     std::int32_t n_classes_;
     // (n_classes, n_classes) for argmax, else as many as there are ways
     std::vector<ScoreTest> tests_;

@@ -54,7 +54,8 @@ void predict(const Forest& forest, const double* rows, std::int64_t n, std::int3
 // leaves holds the tree's leaf. Sums are updated by difference; where two classes are too close for
 // that, they are added up again in the model's own order.
 
-constexpr std::int32_t kFar = 16;  // thresholds a tree
+constexpr std::int32_t kFar = 16;   // thresholds a tree
+constexpr std::int64_t kPath = 16;  // nodes from a root to a leaf, about
 
 Walker::Walker(const Forest& forest)
     : forest_(forest),
@@ -69,6 +70,7 @@ void Walker::place(const double* point) {
 
 void Walker::place_codes(const std::int32_t* codes) {
     ++n_turns_;
+    n_looks_ += kPath * forest_.n_trees();
     if (codes != codes_.data()) std::copy(codes, codes + forest_.n_features, codes_.begin());
     for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree)
         leaves_[tree] = forest_.leaf_below(forest_.tree_start[tree], codes_.data());
@@ -129,6 +131,7 @@ void Walker::move_code(std::int32_t feature, std::int32_t code) {
 }
 
 void Walker::cross(std::int32_t threshold) {
+    n_looks_ += forest_.user_start[threshold + 1] - forest_.user_start[threshold];
     for (std::int32_t i = forest_.user_start[threshold]; i < forest_.user_start[threshold + 1]; ++i)
         turn(forest_.user_node[i]);
 }

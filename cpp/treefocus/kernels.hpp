@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "treefocus/forest.hpp"
 #include "treefocus/parallel.hpp"
@@ -32,6 +33,8 @@ public:
     std::int32_t predicted();  // the class, exactly as hard_scores would decide
     // How many leaves have changed since the start.
     std::int64_t n_turns() const { return n_turns_; }
+    // Nodes that were looked at since the last call.
+    std::int64_t take_looks() { return std::exchange(n_looks_, 0); }
     // Of a model with one score, good to its tolerance.
     double score() const { return forest_.score(scores_.data()); }
 
@@ -43,7 +46,7 @@ private:
     const Forest& forest_;
     std::vector<std::int32_t> codes_, leaves_;
     std::vector<double> scores_;  // running sums, good to the forest's tolerance
-    std::int64_t n_moves_ = 0, n_turns_ = 0;
+    std::int64_t n_moves_ = 0, n_turns_ = 0, n_looks_ = 0;
 };
 
 // soft.cpp -- the paper's differentiable copy.

@@ -35,11 +35,25 @@ void Plane::place(std::int32_t f, std::int32_t f_low, std::int32_t f_high, std::
                   const std::int32_t* leaves) {
     f_.reset(f, f_low, f_high);
     g_.reset(g, g_low, g_high);
-    rectangles_.clear();
-    still_.clear();
     std::fill(is_seen_.begin(), is_seen_.end(), 0);
     for (const std::int32_t feature : {f, g})
         for (const std::int32_t tree : boxes_.trees_of(feature)) is_seen_[tree] = 1;
+    see(codes, leaves);
+}
+
+// No tree splits on feature kNone.
+void Plane::place_line(std::int32_t f, std::int32_t low, std::int32_t high,
+                       const std::int32_t* codes, const std::int32_t* leaves) {
+    f_.reset(f, low, high);
+    g_.reset(kNone, 0, 0);
+    std::fill(is_seen_.begin(), is_seen_.end(), 0);
+    for (const std::int32_t tree : boxes_.trees_of(f)) is_seen_[tree] = 1;
+    see(codes, leaves);
+}
+
+void Plane::see(const std::int32_t* codes, const std::int32_t* leaves) {
+    rectangles_.clear();
+    still_.clear();
     for (std::int32_t tree = 0; tree < forest_.n_trees(); ++tree) {
         if (is_seen_[tree]) shrink(forest_.tree_start[tree], codes);
         else still_.push_back(leaves[tree]);

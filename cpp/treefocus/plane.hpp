@@ -32,6 +32,9 @@ public:
     void place(std::int32_t f, std::int32_t f_low, std::int32_t f_high, std::int32_t g,
                std::int32_t g_low, std::int32_t g_high, const std::int32_t* codes,
                const std::int32_t* leaves);
+    // The same with one feature alone: a plane of one column.
+    void place_line(std::int32_t f, std::int32_t low, std::int32_t high, const std::int32_t* codes,
+                    const std::int32_t* leaves);
     const Axis& rows() const { return f_; }
     const Axis& columns() const { return g_; }
     std::size_t n_cells() const { return static_cast<std::size_t>(f_.n_runs()) * g_.n_runs(); }
@@ -47,6 +50,7 @@ private:
     struct Rectangle {
         std::int32_t node, f_low, f_high, g_low, g_high;  // a subtree; in the end a leaf
     };
+    void see(const std::int32_t* codes, const std::int32_t* leaves);
     void shrink(std::int32_t root, const std::int32_t* codes);
     void split(const Rectangle& at, Axis& axis, std::int32_t Rectangle::* low,
                std::int32_t Rectangle::* high);

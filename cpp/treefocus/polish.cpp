@@ -188,22 +188,58 @@ private:
         return codes;
     }
 
-    // The first cell that is still an answer is the best one, for they come cheapest first.
+    // Every feature that moved is brought as close to home as the answer allows.
     bool single() {
         bool any = false;
-        for (const std::int32_t f : moved()) {
-            const std::int32_t from = code_of(f);
-            bool is_better = false;
-            for (const std::int32_t code : closer(f)) {
-                go(f, code);
-                work_.steps += kTry;
-                is_better = is_answer() && is_cheaper(cost_);
-                if (is_better) break;
-            }
-            if (is_better) any = true, cost_ = cost();
-            else go(f, from);
-        }
+        for (const std::int32_t f : moved())
+            if (forest_.has_sets[f] ? single_set(f) : single_line(f)) any = true;
         return any;
+    }
+
+    // All cells of a feature at once: a plane that is a line. It tells which cells may be answers,
+    // with a tolerance; those are tried on the model from the cheapest on.
+    bool single_line(std::int32_t f) {
+        const std::int32_t from = code_of(f);
+        const Reach near = reach(f);
+        plane_.place_line(f, near.low, near.high, walker_.codes(), walker_.leaves());
+        work_.steps += kPlaneCell * static_cast<std::int64_t>(plane_.n_cells()) +
+                       kPlaneTree * forest_.n_trees();
+        plane_.ask(goals_);
+        candidates_.clear();
+        for (std::int32_t run = 0; run < plane_.rows().n_runs(); ++run) {
+            const std::int32_t code = plane_.may_be(run, 0) ? nearest(plane_.rows(), run) : kNone;
+            if (code == kNone) continue;
+            delta_[f] = choices_.delta[choices_.at(f, code)];
+            candidates_.push_back({cost(), code, code});
+        }
+        note(f);
+        std::sort(candidates_.begin(), candidates_.end(), [](const Pair& a, const Pair& b) {
+            return a.cost != b.cost ? a.cost < b.cost : a.f_code < b.f_code;
+        });
+        for (const Pair& one : candidates_) {
+            go(f, one.f_code);
+            work_.steps += kTry;
+            if (!is_cheaper(cost_)) break;
+            if (is_answer()) return cost_ = cost(), true;
+        }
+        go(f, from);
+        return false;
+    }
+
+    // Cell by cell: the first that is still an answer is the best one, for they come cheapest
+    // first.
+    bool single_set(std::int32_t f) {
+        const std::int32_t from = code_of(f);
+        bool is_better = false;
+        for (const std::int32_t code : closer(f)) {
+            go(f, code);
+            work_.steps += kTry;
+            is_better = is_answer() && is_cheaper(cost_);
+            if (is_better) break;
+        }
+        if (is_better) cost_ = cost();
+        else go(f, from);
+        return is_better;
     }
 
     // Features that moved are tried in turn, the next time from where the last trade was found.
@@ -306,11 +342,17 @@ private:
         return code >= low && code <= high ? code : kNone;
     }
 
-    // The cells of f that may be cheaper than the point once g is at home. Costs rise away from
-    // home.
-    // Bisection: is_near is true up to some cell on either side and false beyond.
+    // The cells of f that may be cheaper than the point once g is at home.
     Reach reach(std::int32_t f, std::int32_t g) {
         delta_[g] = choices_.delta[choices_.at(g, choices_.home[g])];
+        const Reach near = reach(f);
+        note(g);
+        return near;
+    }
+
+    // The cells of f that are cheaper than the point. Costs rise away from home.
+    // Bisection: is_near is true up to some cell on either side and false beyond.
+    Reach reach(std::int32_t f) {
         const auto is_near = [&](std::int32_t code) {
             delta_[f] = choices_.delta[choices_.at(f, code)];
             return is_cheaper(cost_);
@@ -324,7 +366,7 @@ private:
             const std::int32_t middle = out + (reach.low - out) / 2;
             (is_near(middle) ? reach.low : out) = middle;
         }
-        note(f), note(g);
+        note(f);
         return reach;
     }
 

@@ -50,6 +50,15 @@ bool Position::settle() {
 // a larger box, and there the tests do not stand.
 bool Position::test() {
     crop_.fit(choices, shared.boxes, trail.box());
+    return make_tests();
+}
+
+bool Position::keep(const std::vector<std::uint8_t>& is_kept) {
+    return crop_.keep(is_kept, trail.box()) && make_tests();
+}
+
+bool Position::make_tests() {
+    running_.clear();
     std::vector<const ScoreTest*> tests = goal_->tests;
     for (const MeanTest* mean : goal_->means)
         for (const ScoreTest& own : mean->voices) tests.push_back(&own);
@@ -59,7 +68,8 @@ bool Position::test() {
     for (std::size_t i = 0; i < tests.size(); ++i) {
         const ScoreTest& test = *tests[i];
         ranking_[i].take(test, crop_);
-        running_.emplace_back(ranking_[i], &test, test.need, crop_, trail.box());
+        const double need = is_plain ? test.need : test.asked();
+        running_.emplace_back(ranking_[i], &test, need, crop_, trail.box());
         if (!is_open || running_[i].total >= running_[i].need) continue;
         is_open = false;
         failed_test_ = static_cast<std::int32_t>(i);
@@ -84,7 +94,7 @@ void Position::price(const Ranking& priced, double constant) {
 }
 
 std::int64_t Position::take_looks() {
-    std::int64_t sum = 0;
+    std::int64_t sum = walker.take_looks() / kNodesPerLook;
     for (Running& one : running_) sum += std::exchange(one.n_looks, 0);
     return sum;
 }

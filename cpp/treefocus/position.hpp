@@ -24,6 +24,11 @@ public:
     bool settle();
     bool test();
 
+    // Before the first mark, in a box that may have been narrowed since: leaves of the crop that
+    // are not marked (n_open,) have no answer cheaper than the limit. False if a test cannot be
+    // met.
+    bool keep(const std::vector<std::uint8_t>& is_kept);
+
     // A place to come back to. Places are left in the opposite order of their marks.
     struct Mark {
         std::size_t trail, pointers, costs, totals;
@@ -79,14 +84,18 @@ public:
     Trail trail;
     Walker walker;
     double limit = kInfinity;  // answers have to be cheaper
+    bool is_plain = false;     // tests ask for the need itself, not for whole votes
     std::int64_t to = 0;       // the class to reach
 
 private:
     void sync();
     bool means_are_met() const;
+    bool make_tests();
 
     // Bounds count as reached this close to the limit, relatively.
     static constexpr double kTolerance = 1e-10;
+    // What the walker does at a node, of a look.
+    static constexpr std::int64_t kNodesPerLook = 3;
 
     struct PointerBefore {
         std::int32_t test, tree, position;

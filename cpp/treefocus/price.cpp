@@ -1,8 +1,8 @@
 // How the bound of price.hpp is kept.
 //
 // The share that tree m pays for feature f in cell c is theta_m(c) = mean(c) - r_m(c). mean is kept
-// per cell, r_m per interval of the tree (it cannot tell cells within one apart), and what follows
-// from the two is refreshed bottom up:
+// per group of cells that no tree tells apart, r_m per interval of the tree (it cannot tell cells
+// within one apart), and what follows from the two is refreshed bottom up:
 //   share_     per interval, the least theta of its cells in the box;
 //   own_       per leaf and axis, the least share of the intervals that the leaf allows;
 //   value_     per leaf, the sum of those over the tree's axes, less what the leaf is worth;
@@ -22,6 +22,7 @@ namespace {
 // The first price is looked for on this line, around the dearest cell for the largest leaf.
 constexpr double kLeastPrice = 1e-4, kMostPrice = 1e2;
 constexpr int kPriceSteps = 20, kFewSteps = 4;
+constexpr std::int32_t kLeavesPerLook = 4;  // that are compared at once
 
 }  // namespace
 
@@ -31,15 +32,16 @@ double Price::State::bytes() const {
 
 template <class Visit>
 void Price::for_axis(std::int32_t slot, const Visit& visit) const {
-    const std::int32_t f = crop_->slot_feature[slot];
-    if (class_start_[slot] >= 0) {
-        std::int32_t i = class_start_[slot];
-        for_cells(choices_->forest, *box_, f, [&](std::int32_t c) { visit(c, class_of_[i++]); });
+    const std::int32_t begin = axis_start_[slot], end = axis_start_[slot + 1];
+    if (set_start_[slot] >= 0) {
+        const std::int32_t n = n_groups(crop_->slot_feature[slot]);
+        for (std::int32_t g = 0; g < n; ++g) visit(g, interval_of_[set_start_[slot] + g]);
         return;
     }
-    for (std::int32_t j = axis_start_[slot]; j < axis_start_[slot + 1]; ++j) {
-        const std::int32_t end = j + 1 < axis_start_[slot + 1] ? from_[j + 1] - 1 : box_->high[f];
-        for (std::int32_t c = from_[j]; c <= end; ++c) visit(c, j);
+    const std::int32_t last = n_groups(crop_->slot_feature[slot]);
+    for (std::int32_t j = begin; j < end; ++j) {
+        const std::int32_t stop = j + 1 < end ? first_group_[j + 1] : last;
+        for (std::int32_t g = first_group_[j]; g < stop; ++g) visit(g, j);
     }
 }
 
@@ -56,13 +58,14 @@ void Price::cut_axes() {
             entry_[cuts_[crop_->slot[i]]++] = {open, crop_->side[i].low, crop_->side[i].high};
     axis_start_.assign(1, 0);
     from_.clear();
-    class_of_.clear();
-    class_start_.assign(n_slots, -1);
+    interval_of_.clear();
+    set_start_.assign(n_slots, -1);
     for (std::int32_t slot = 0; slot < n_slots; ++slot) {
         if (choices_->forest.has_sets[crop_->slot_feature[slot]]) cut_classes(slot);
         else cut_ranges(slot);
         axis_start_.push_back(static_cast<std::int32_t>(from_.size()));
     }
+    group_cells();
     const std::size_t n = from_.size();
     outside_.assign(n, 0.0);
     share_.assign(n, 0.0);
@@ -99,7 +102,7 @@ void Price::cut_ranges(std::int32_t slot) {
 // A leaf's set is then all of a class or nothing of it; entries keep the set's number.
 void Price::cut_classes(std::int32_t slot) {
     const std::int32_t f = crop_->slot_feature[slot];
-    class_start_[slot] = static_cast<std::int32_t>(class_of_.size());
+    set_start_[slot] = static_cast<std::int32_t>(interval_of_.size());
     std::map<std::vector<bool>, std::int32_t> classes;
     for_cells(choices_->forest, *box_, f, [&](std::int32_t c) {
         std::vector<bool> sides;
@@ -108,8 +111,49 @@ void Price::cut_classes(std::int32_t slot) {
         const auto [found, is_new] =
             classes.try_emplace(sides, static_cast<std::int32_t>(from_.size()));
         if (is_new) from_.push_back(c);
-        class_of_.push_back(found->second);
+        interval_of_.push_back(found->second);
     });
+}
+
+// Cells between two cuts that no tree of the crop makes are one to all trees, and the cheapest of
+// them stands for all. Cells of a set are groups of one.
+void Price::group_cells() {
+    const Forest& forest = choices_->forest;
+    group_start_.assign(1, 0);
+    group_from_.clear(), group_cost_.clear();
+    first_group_.assign(from_.size(), 0);
+    for (std::int32_t f = 0; f < forest.n_features; ++f) {
+        const std::int32_t begin = axis_start_[crop_->slot_start[f]],
+                           end = axis_start_[crop_->slot_start[f + 1]];
+        const double* cost = cost_->data() + choices_->at(f, 0);
+        if (choices_->home[f] != kMissing) {
+            if (forest.has_sets[f]) {
+                for_cells(forest, *box_, f, [&](std::int32_t c) {
+                    group_from_.push_back(c), group_cost_.push_back(cost[c]);
+                });
+            } else {
+                cuts_.assign(from_.begin() + begin, from_.begin() + end);
+                cuts_.push_back(box_->low[f]);
+                std::sort(cuts_.begin(), cuts_.end());
+                cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+                const auto number = [&](std::int32_t code) {
+                    return static_cast<std::int32_t>(
+                        std::lower_bound(cuts_.begin(), cuts_.end(), code) - cuts_.begin());
+                };
+                for (std::int32_t j = begin; j < end; ++j) first_group_[j] = number(from_[j]);
+                for (std::size_t k = 0; k < cuts_.size(); ++k) {
+                    const std::int32_t stop =
+                        k + 1 < cuts_.size() ? cuts_[k + 1] : box_->high[f] + 1;
+                    double least = kInfinity;
+                    for (std::int32_t c = cuts_[k]; c < stop; ++c) least = std::min(least, cost[c]);
+                    group_from_.push_back(cuts_[k]), group_cost_.push_back(least);
+                }
+            }
+        }
+        group_start_.push_back(static_cast<std::int32_t>(group_from_.size()));
+    }
+    mean_.resize(group_from_.size());
+    n_looks_ += static_cast<std::int64_t>(2 * from_.size() + group_from_.size());
 }
 
 // Both lists stand by feature and tree. An interval takes what was said of its first cell.
@@ -159,23 +203,20 @@ double Price::own_share(const Entry& entry, std::int32_t slot) const {
 
 // q(c) / n, from the present r.
 void Price::refresh_means(std::int32_t f) {
-    const std::int32_t base = choices_->at(f, 0),
-                       n = crop_->slot_start[f + 1] - crop_->slot_start[f];
+    const std::int32_t base = group_start_[f], n = crop_->slot_start[f + 1] - crop_->slot_start[f];
     double* mean = mean_.data() + base;
-    const double* cost = cost_->data() + base;
-    for_cells(choices_->forest, *box_, f, [&](std::int32_t c) { mean[c] = cost[c]; });
+    std::copy_n(group_cost_.begin() + base, n_groups(f), mean);
     for (std::int32_t slot = crop_->slot_start[f]; slot < crop_->slot_start[f + 1]; ++slot)
-        for_axis(slot, [&](std::int32_t c, std::int32_t j) { mean[c] += outside_[j]; });
-    for_cells(choices_->forest, *box_, f, [&](std::int32_t c) { mean[c] /= n; });
+        for_axis(slot, [&](std::int32_t g, std::int32_t j) { mean[g] += outside_[j]; });
+    for (std::int32_t g = 0; g < n_groups(f); ++g) mean[g] /= n;
 }
 
 // share_, axis_min_ and own_ of one axis, from mean_ and outside_.
 void Price::refresh_axis(std::int32_t slot) {
-    const std::int32_t f = crop_->slot_feature[slot];
-    const double* mean = mean_.data() + choices_->at(f, 0);
+    const double* mean = mean_.data() + group_start_[crop_->slot_feature[slot]];
     for (std::int32_t j = axis_start_[slot]; j < axis_start_[slot + 1]; ++j) share_[j] = kInfinity;
     for_axis(slot,
-             [&](std::int32_t c, std::int32_t j) { share_[j] = std::min(share_[j], mean[c]); });
+             [&](std::int32_t g, std::int32_t j) { share_[j] = std::min(share_[j], mean[g]); });
     double smallest = kInfinity;
     for (std::int32_t j = axis_start_[slot]; j < axis_start_[slot + 1]; ++j)
         smallest = std::min(smallest, share_[j] -= outside_[j]);
@@ -185,48 +226,62 @@ void Price::refresh_axis(std::int32_t slot) {
         own_[i] = own_share(entry_[i], slot);
 }
 
-// value_ of all leaves: every axis of the tree pays its least share, a leaf's own axes what its
-// intervals allow.
+// value_ of all leaves: what a leaf's own axes ask beyond the least share. The least shares of all
+// of a tree's axes are its leaves' in common.
 void Price::refresh_values() {
-    std::vector<double> everywhere(crop_->n_trees(), 0.0);
+    common_.assign(crop_->n_trees(), 0.0);
     for (std::int32_t slot = 0; slot < crop_->n_slots(); ++slot)
-        everywhere[crop_->slot_tree[slot]] += axis_min_[slot];
-    for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree)
-        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i) {
-            double worth = 0.0;
-            for (std::size_t k = 0; k < lambda_.size(); ++k)
-                if (lambda_[k] > 0.0) worth += lambda_[k] * weight_[k][i];
-            value_[i] = everywhere[tree] - worth;
-        }
+        common_[crop_->slot_tree[slot]] += axis_min_[slot];
+    for (std::int32_t i = 0; i < crop_->n_open(); ++i) {
+        double worth = 0.0;
+        for (std::size_t k = 0; k < lambda_.size(); ++k)
+            if (lambda_[k] > 0.0) worth += lambda_[k] * weight_[k][i];
+        value_[i] = -worth;
+    }
     for (std::int32_t slot = 0; slot < crop_->n_slots(); ++slot)
         for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
             value_[entry_[i].open] += own_[i] - axis_min_[slot];
     n_looks_ += static_cast<std::int64_t>(entry_.size() + value_.size());
 }
 
+// The least value of a tree's leaves, what they have in common left out.
+double Price::least_of(std::int32_t tree) const {
+    // Several at a time, so that the compiler compares them at once.
+    constexpr std::int32_t kLanes = 8;
+    double lanes[kLanes];
+    std::fill_n(lanes, kLanes, kInfinity);
+    const double *at = value_.data() + crop_->tree_start[tree],
+                 *end = value_.data() + crop_->tree_start[tree + 1];
+    for (; at + kLanes <= end; at += kLanes)
+        for (std::int32_t k = 0; k < kLanes; ++k) lanes[k] = at[k] < lanes[k] ? at[k] : lanes[k];
+    for (; at < end; ++at) lanes[0] = std::min(lanes[0], *at);
+    return *std::min_element(lanes, lanes + kLanes);
+}
+
 // The bound, prices and shares as they are.
 double Price::total() const {
     double sum = free_cost_;
-    for (std::size_t k = 0; k < lambda_.size(); ++k) sum += lambda_[k] * goal_->tests[k]->need;
-    for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree) {
-        double best = kInfinity;
-        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
-            best = std::min(best, value_[i]);
-        sum += best;
-    }
+    for (std::size_t k = 0; k < lambda_.size(); ++k)
+        sum += lambda_[k] * goal_->tests[k]->asked();
+    for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree)
+        sum += common_[tree] + least_of(tree);
     return sum;
 }
 
-// best_[j]: the best that an axis' tree can do outside the axis if the axis is in interval j.
-void Price::find_outside(std::int32_t slot) {
+// Takes an axis out of its tree: values are without it then. best_[j]: the best that the tree can
+// do outside the axis if the axis is in interval j.
+void Price::take_out(std::int32_t slot) {
     const std::int32_t tree = crop_->slot_tree[slot], first = axis_start_[slot],
-                       n = axis_start_[slot + 1] - first;
-    const std::int32_t begin = crop_->tree_start[tree], end = crop_->tree_start[tree + 1];
+                       n = axis_start_[slot + 1] - first, begin = entry_start_[slot],
+                       end = entry_start_[slot + 1];
+    common_[tree] -= axis_min_[slot];
     best_.assign(n, kInfinity);
-    for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i) {
+    rest_.resize(end - begin);
+    for (std::int32_t i = begin; i < end; ++i) {
         const Entry& entry = entry_[i];
-        has_axis_[entry.open] = 1;
-        const double rest = value_[entry.open] - own_[i];
+        const double rest = value_[entry.open] - (own_[i] - axis_min_[slot]);
+        rest_[i - begin] = rest;
+        value_[entry.open] = kInfinity;
         if (entry.low >= kSet) {
             for (std::int32_t j = 0; j < n; ++j)
                 if (crop_->whole->set_has(entry.low - kSet, from_[first + j]))
@@ -236,12 +291,20 @@ void Price::find_outside(std::int32_t slot) {
         for (std::int32_t j = entry.low; j <= entry.high; ++j)
             best_[j - first] = std::min(best_[j - first], rest);
     }
-    // A leaf without the axis on its path takes its least share, and fits every interval of it.
-    double anywhere = kInfinity;
-    for (std::int32_t i = begin; i < end; ++i)
-        if (!has_axis_[i]) anywhere = std::min(anywhere, value_[i]);
-    anywhere -= axis_min_[slot];
-    for (double& best : best_) best = std::min(best, anywhere);
+    // A leaf without the axis on its path fits every interval of it.
+    const double anywhere = least_of(tree);
+    for (double& best : best_) best = std::min(best, anywhere) + common_[tree];
+    for (std::int32_t i = begin; i < end; ++i) value_[entry_[i].open] = rest_[i - begin];
+    n_looks_ += (crop_->tree_start[tree + 1] - crop_->tree_start[tree]) / kLeavesPerLook +
+                3 * (end - begin) + n;
+}
+
+// And back, with the shares as they are by then.
+void Price::put_in(std::int32_t slot) {
+    common_[crop_->slot_tree[slot]] += axis_min_[slot];
+    for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
+        value_[entry_[i].open] += own_[i] - axis_min_[slot];
+    n_looks_ += entry_start_[slot + 1] - entry_start_[slot];
 }
 
 // One step of min-marginal averaging. Before it, the trees' best values with f in cell c are r_m(c)
@@ -252,45 +315,31 @@ void Price::find_outside(std::int32_t slot) {
 void Price::sweep(std::int32_t f) {
     const std::int32_t first = crop_->slot_start[f], last = crop_->slot_start[f + 1];
     for (std::int32_t slot = first; slot < last; ++slot) {
-        find_outside(slot);
-        const std::int32_t tree = crop_->slot_tree[slot];
-        // Out of the values for now: what the axis pays comes back with its new shares.
-        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
-            if (!has_axis_[i]) value_[i] -= axis_min_[slot];
-        for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
-            value_[entry_[i].open] -= own_[i], has_axis_[entry_[i].open] = 0;
+        take_out(slot);
         for (std::size_t j = 0; j < best_.size(); ++j)
             outside_[axis_start_[slot] + j] = best_[j] == kInfinity ? 0.0 : best_[j];
-        n_looks_ += 2 * (crop_->tree_start[tree + 1] - crop_->tree_start[tree]) +
-                    4 * (entry_start_[slot + 1] - entry_start_[slot]);
     }
     refresh_means(f);
     for (std::int32_t slot = first; slot < last; ++slot) {
         refresh_axis(slot);
-        const std::int32_t tree = crop_->slot_tree[slot];
-        for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
-            value_[entry_[i].open] += own_[i], has_axis_[entry_[i].open] = 1;
-        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
-            if (!has_axis_[i]) value_[i] += axis_min_[slot];
-        for (std::int32_t i = entry_start_[slot]; i < entry_start_[slot + 1]; ++i)
-            has_axis_[entry_[i].open] = 0;
-        n_looks_ += box_->high[f] - box_->low[f];
+        put_in(slot);
     }
+    n_looks_ += (last - first) * n_groups(f);
 }
 
 // The bound if one price changes, less what does not, and its slope there: a minimum of linear
 // functions for every tree, so concave in the price.
 double Price::at_price(std::size_t test, double change, double* slope) const {
     const std::vector<double>& weight = weight_[test];
-    double sum = change * goal_->tests[test]->need;
-    *slope = goal_->tests[test]->need;
+    double sum = change * goal_->tests[test]->asked();
+    *slope = goal_->tests[test]->asked();
     for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree) {
         double best = kInfinity;
         std::int32_t at = crop_->tree_start[tree];
         for (std::int32_t i = at; i < crop_->tree_start[tree + 1]; ++i)
             if (const double value = value_[i] - change * weight[i]; value < best)
                 best = value, at = i;
-        sum += best;
+        sum += best + common_[tree];
         *slope -= weight[at];
     }
     return sum;
@@ -397,10 +446,8 @@ double Price::bound(const Choices& choices, const std::vector<double>& cost, con
             weight_[k][i] = goal.tests[k]->weight[crop.leaf[i]];
     }
     value_.assign(n_open, 0.0);
-    has_axis_.assign(n_open, 0);
     told_ = -kInfinity;
     if (!is_finite()) return 0.0;
-    mean_.resize(choices.forest.n_cells());
     cut_axes();
     if (around) recall(*around), lambda_ = around->lambda;
     // Features that no tree splits inside the box pay their cheapest cell, whatever trees choose.
@@ -448,15 +495,71 @@ double Price::improve(double limit, int sweeps, const std::function<bool()>& is_
     refresh_values();
     constant_ = free_cost_;
     for (std::size_t k = 0; k < lambda_.size(); ++k)
-        constant_ += lambda_[k] * goal_->tests[k]->need;
+        constant_ += lambda_[k] * goal_->tests[k]->asked();
     return told_ = total();
+}
+
+// With feature f in cell c the trees that split on it give r_m(c) each, their shares of f add up to
+// its cost there, and all other trees give what they give: no answer in the cell is cheaper than
+// that. A cell that no leaf of a tree reaches any more is infinitely dear.
+void Price::find_worth(std::int32_t f, const std::vector<double>& least) {
+    const double* cost = group_cost_.data() + group_start_[f];
+    const std::int32_t n = n_groups(f);
+    worth_.assign(cost, cost + n);
+    double others = told_;
+    for (std::int32_t slot = crop_->slot_start[f]; slot < crop_->slot_start[f + 1]; ++slot) {
+        take_out(slot);
+        for_axis(slot, [&](std::int32_t g, std::int32_t j) {
+            worth_[g] += best_[j - axis_start_[slot]];
+        });
+        put_in(slot);
+        others -= least[crop_->slot_tree[slot]];
+    }
+    if (!has_mean(f)) others -= *std::min_element(cost, cost + n);
+    for (double& worth : worth_) worth += others;
+}
+
+// Whoever chooses a leaf that is worth more than the tree's least by the gap between bound and
+// limit comes out above the limit, whatever the other trees choose.
+bool Price::leave_out(double limit, Box& box, std::vector<std::uint8_t>& is_kept) {
+    std::vector<double> least(crop_->n_trees());
+    is_kept.resize(crop_->n_open());
+    for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree) {
+        const double own = least_of(tree);
+        least[tree] = own + common_[tree];
+        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
+            is_kept[i] = value_[i] - own < limit - told_;
+    }
+    n_looks_ += crop_->n_open();
+    const Forest& forest = choices_->forest;
+    for (std::int32_t f = 0; f < forest.n_features; ++f) {
+        if (choices_->home[f] == kMissing) continue;
+        find_worth(f, least);
+        const std::int32_t* from = group_from_.data() + group_start_[f];
+        std::int32_t low = 0, high = n_groups(f) - 1;
+        while (low <= high && !(worth_[low] < limit)) ++low;
+        while (low <= high && !(worth_[high] < limit)) --high;
+        if (low > high) return false;
+        if (!forest.has_sets[f]) {
+            box.low[f] = from[low];
+            if (high + 1 < n_groups(f)) box.high[f] = from[high + 1] - 1;
+            continue;
+        }
+        for (std::int32_t g = 0; g < n_groups(f); ++g)
+            if (!(worth_[g] < limit))
+                box.cells[forest.word_start[f] + from[g] / 64] &=
+                    ~(std::uint64_t{1} << (from[g] % 64));
+    }
+    return true;
 }
 
 // An answer below limit has sum of -value > constant - limit: a score test.
 void Price::export_to(Ranking& ranking) const {
     ranking.weight.resize(value_.size());
-    for (std::size_t i = 0; i < value_.size(); ++i) ranking.weight[i] = -value_[i];
-    ranking.sort(*crop_);
+    for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree)
+        for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
+            ranking.weight[i] = -(value_[i] + common_[tree]);
+    ranking.finish(*crop_);
 }
 
 }  // namespace treefocus

@@ -54,6 +54,11 @@ public:
     // More of the same, for the same box.
     double improve(double limit, int sweeps, const std::function<bool()>& is_late);
 
+    // What of the box no answer cheaper than limit can be in, by the last bound: cells leave `box`,
+    // a copy of it, and leaves of the crop that such an answer can reach are marked in is_kept
+    // (n_open,). False if nothing is left.
+    bool leave_out(double limit, Box& box, std::vector<std::uint8_t>& is_kept);
+
     // The same bound as a test for boxes inside: an answer cheaper than limit has sum of weight >=
     // constant - limit.
     void export_to(Ranking& ranking) const;
@@ -74,14 +79,19 @@ private:
     void cut_ranges(std::int32_t slot);
     void cut_classes(std::int32_t slot);
     void recall(const State& around);
-    // Calls visit(code, interval) for the box's cells of an axis.
+    std::int32_t n_groups(std::int32_t f) const { return group_start_[f + 1] - group_start_[f]; }
+    // Calls visit(group, interval) for the groups of an axis' feature.
     template <class Visit>
     void for_axis(std::int32_t slot, const Visit& visit) const;
     double own_share(const Entry& entry, std::int32_t slot) const;
     void refresh_means(std::int32_t f);
     void refresh_axis(std::int32_t slot);
     void refresh_values();
-    void find_outside(std::int32_t slot);
+    void group_cells();
+    double least_of(std::int32_t tree) const;
+    void take_out(std::int32_t slot);
+    void put_in(std::int32_t slot);
+    void find_worth(std::int32_t f, const std::vector<double>& least);
     void sweep(std::int32_t f);
     double total() const;
     double at_price(std::size_t test, double change, double* slope) const;
@@ -104,17 +114,23 @@ private:
     // An axis is a slot of the crop: a tree and a feature that it splits inside the box.
     std::vector<std::int32_t> axis_start_;   // (n_slots + 1,) its intervals
     std::vector<std::int32_t> from_;         // (n_intervals,) first code of each, in order
-    std::vector<std::int32_t> class_start_;  // (n_slots,) of sets: into class_of_, else -1
-    std::vector<std::int32_t> class_of_;     // of an axis' cells: the interval
+    std::vector<std::int32_t> first_group_;  // (n_intervals,) of ranges
+    std::vector<std::int32_t> set_start_;    // (n_slots,) of sets: into interval_of_, else -1
+    std::vector<std::int32_t> interval_of_;  // of an axis' groups
+    // Cells that no tree of the crop tells apart, by feature.
+    std::vector<std::int32_t> group_start_;  // (d + 1,)
+    std::vector<std::int32_t> group_from_;   // (n_groups,) first code of each, in order
+    std::vector<double> group_cost_;         // (n_groups,) of the cheapest
     std::vector<std::int32_t> entry_start_;  // (n_slots + 1,)
     std::vector<Entry> entry_;
     std::vector<double> outside_, share_;  // (n_intervals,) r_m, and the least share of its cells
     std::vector<double> own_;              // (n_entries,) the least share that the leaf allows
     std::vector<double> axis_min_;         // (n_slots,)
-    std::vector<double> mean_;             // (n_cells,)
-    std::vector<double> value_;            // (n_open,) shares paid - lambda * weight
-    std::vector<double> best_;
-    std::vector<std::uint8_t> has_axis_;  // (n_open,) of the axis at hand
+    std::vector<double> mean_;             // (n_groups,)
+    std::vector<double> common_;           // (n_trees,) the least shares of all its axes
+    std::vector<double> value_;            // (n_open,) shares paid beyond those - lambda * weight
+    std::vector<double> best_, rest_;
+    std::vector<double> worth_;  // of the groups of a feature: the bound if it is there
     std::vector<std::int32_t> cuts_;
 };
 

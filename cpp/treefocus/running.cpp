@@ -1,8 +1,9 @@
-// Pointers and slots move together: a slot always has what the tree's present wish asks. A slot
+// Wishes and slots move together: a slot always has what the tree's present wish asks. A slot
 // that is asked for nothing holds every code, so that no range lies beyond it.
 #include "treefocus/running.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace treefocus {
 
@@ -31,15 +32,12 @@ Running::Running(const Ranking& ranking, const ScoreTest* test, double need_, co
         list_slots(first, end);
     }
     for (std::int32_t tree = first; tree < end; ++tree) {
-        std::int32_t at = crop.tree_start[tree];
-        // A box with a point in it reaches a leaf of every tree, so that this ends within the
-        // tree's leaves.
-        while (!crop.is_reachable(ranking.order[at], box)) ++at;
+        // Every tree of the crop has a leaf that the box reaches.
+        const std::int32_t at = best_in(tree, kInfinity, box);
         position_[tree] = at;
         place(tree, at);
         total += best_of(tree);
     }
-    n_looks = end - first;
 }
 
 // A feature's slots stand in the order of their trees.
@@ -53,18 +51,55 @@ void Running::list_slots(std::int32_t first_tree, std::int32_t end_tree) {
     }
 }
 
-// Leaves before the pointer were out of reach in a larger box already: only what is behind can be
-// the best now.
+// The tree's best leaf in a box, -1 if there is none; no leaf there is worth more than `most`. Of
+// two sides that may have as good a leaf the left one is looked at first.
+std::int32_t Running::best_in(std::int32_t tree, double most, const Box& box) {
+    const Crop& crop = *crop_;
+    const std::vector<double>& of_node = ranking_->most;
+    const bool has_sets = crop.whole->n_sets() > 0;
+    std::int32_t best = -1;
+    double worth = -kInfinity;
+    stack_.assign(1, crop.root[tree]);
+    while (!stack_.empty() && worth < most) {
+        std::int32_t node = stack_.back();
+        stack_.pop_back();
+        while (of_node[node] > worth) {
+            const Crop::Turn& at = crop.turn[node];
+            ++n_looks;
+            if (at.feature < 0) {
+                // Sets that meet the box one by one may not meet it together.
+                if (has_sets && !crop.is_reachable(at.split, box)) break;
+                best = at.split;
+                worth = of_node[node];
+                break;
+            }
+            const bool is_left = crop.goes_left(at, box);
+            if (is_left && crop.goes_right(at, box)) {
+                const bool is_left_first = of_node[node + 1] >= of_node[at.right];
+                stack_.push_back(is_left_first ? at.right : node + 1);
+                node = is_left_first ? node + 1 : at.right;
+            } else {
+                node = is_left ? node + 1 : at.right;
+            }
+        }
+    }
+    return best;
+}
+
 void Running::move_down(std::int32_t tree, const Box& box) {
     const double before = best_of(tree);
-    std::int32_t at = position_[tree];
-    do ++at, ++n_looks;
-    while (!crop_->is_reachable(ranking_->order[at], box));
+    const std::int32_t at = best_in(tree, before, box);
+    // A tree without a leaf: those that it had here were left out of the crop, for no answer has
+    // them. The box is done, and the wish may stay.
+    if (at < 0) {
+        total = -kInfinity;
+        return;
+    }
     place(tree, at);
     total += best_of(tree) - before;
 }
 
-// Only the pointer and its slots; the total comes back with Position::undo, to the last bit.
+// Only the wish and its slots; the total comes back with Position::undo, to the last bit.
 void Running::put_back(std::int32_t tree, std::int32_t position) {
     place(tree, position);
 }

@@ -1,9 +1,10 @@
 // A score test while a box shrinks: every tree's best leaf that the box still reaches, its wish,
 // and their sum.
 //
-// Leaves stand sorted and boxes only shrink, so a pointer per tree moves down its list. The range
-// that a wish asks of a feature stands in a slot, the slots of a feature side by side: a feature
-// that shrinks finds the wishes it takes away by comparing two numbers each.
+// A tree that loses its best leaf looks for the next below its nodes, from the root on: only where
+// the box goes, and only where a leaf may be better than the best found. The range that a wish asks
+// of a feature stands in a slot, the slots of a feature side by side: a feature that shrinks finds
+// the wishes it takes away by comparing two numbers each.
 #pragma once
 
 #include <vector>
@@ -83,14 +84,16 @@ private:
         return slots_.empty() ? crop_->slot_start[f + 1] : slots_[2 * f + 1];
     }
 
-    std::int32_t wish(std::int32_t tree) const { return ranking_->order[position_[tree]]; }
+    std::int32_t wish(std::int32_t tree) const { return position_[tree]; }
+    std::int32_t best_in(std::int32_t tree, double most, const Box& box);
     void move_down(std::int32_t tree, const Box& box);
     void place(std::int32_t tree, std::int32_t position);
     void list_slots(std::int32_t first_tree, std::int32_t end_tree);
     const Ranking* ranking_ = nullptr;
     const ScoreTest* test_ = nullptr;
     const Crop* crop_ = nullptr;
-    std::vector<std::int32_t> position_;  // (n_trees,) into ranking.order
+    std::vector<std::int32_t> position_;  // (n_trees,) the wish, a leaf of the crop
+    std::vector<std::int32_t> stack_;
     // (n_slots,) what the wish asks of the feature; everything if nothing
     std::vector<std::int32_t> low_, high_;
     std::vector<std::int32_t> slots_;  // (2 d,) first and end a feature; empty for all trees

@@ -25,12 +25,17 @@ bool Search::start(const Goal& goal, double limit, const Box& box, const Step* p
     at_.start(goal, limit, box);
     take(path);
     const bool is_open = at_.settle() && spend() && obey() && spend() && at_.test();
+    count_box_steps(is_open);
+    return is_open;
+}
+
+// Of every box that follows, and of this one.
+void Search::count_box_steps(bool is_open) {
     const Crop& crop = at_.crop();
     box_steps_ = kBox + kBoxFeature * at_.forest.n_features + kBoxTree * at_.forest.n_trees() +
                  at_.cost.solver_steps() + (is_open ? crop.n_slots() / kSlotsPerStep : 0);
     if (is_open) work_.steps += kCropLook * (crop.n_open() + crop.side.size());
     work_.steps += box_steps_;
-    return is_open;
 }
 
 bool Search::run(const Goal& goal, double limit, const Box& box, std::int64_t n_boxes) {
@@ -77,7 +82,7 @@ Search::Look Search::look(const Goal& goal, double limit, Node& node, Node& near
                                  : price_box(node.shares.get(), is_first ? kRootSweeps : kSweeps));
         if (minorant_ && price_->has_state() && (can_keep || is_first))
             node.shares = std::make_shared<const Price::State>(price_->state());
-        if (is_closed) return closed();
+        if (is_closed || !leave_out()) return closed();
     }
     if (close_box()) return closed();
     const Cut cut = brancher_.choose();
@@ -91,7 +96,8 @@ Search::Look Search::look(const Goal& goal, double limit, Node& node, Node& near
     return Look::split;
 }
 
-// Without prices, whose shares would have to be written down too.
+// Without prices, whose shares would have to be written down too, and without whole votes, which
+// the reader of a proof does not count.
 bool Search::record(const Goal& goal, double limit, ProofLog& log) {
     work_.is_out = false;
     best_.clear();
@@ -99,6 +105,7 @@ bool Search::record(const Goal& goal, double limit, ProofLog& log) {
     log_ = &log;
     weighed_ = -1;
     bool is_done = true;
+    at_.is_plain = true;
     at_.start(goal, limit, at_.choices.all);
     if (at_.settle() && at_.test()) is_done = plain(kAllBoxes);
     else close(at_.failed_test() >= 0 ? ProofStep::score : ProofStep::none_left);
@@ -161,12 +168,28 @@ bool Search::spend() {
             spend_on_set(f, code);
             continue;
         }
-        std::int32_t low = box.low[f], high = box.high[f];
-        while (high > code && cost.with(f, high) >= at_.limit) --high;
-        while (low < code && cost.with(f, low) >= at_.limit) ++low;
+        const std::int32_t low = last_in_reach(f, code, box.low[f]),
+                           high = last_in_reach(f, code, box.high[f]);
         if (low != box.low[f] || high != box.high[f]) at_.trail.set_range(f, low, high);
     }
     return true;
+}
+
+// From the end of a range towards the closest point's cell: one cell after another, for a cell may
+// be dearer than the one behind it; where costs rise away from the point by halves.
+std::int32_t Search::last_in_reach(std::int32_t f, std::int32_t code, std::int32_t end) const {
+    const auto is_beyond = [&](std::int32_t c) { return at_.cost.with(f, c) >= at_.limit; };
+    const std::int32_t step = end > code ? -1 : 1;
+    if (!at_.cost.is_rising()) {
+        while (end != code && is_beyond(end)) end += step;
+        return end;
+    }
+    if (end == code || !is_beyond(end)) return end;
+    for (std::int32_t inside = code;;) {
+        if (std::abs(end - inside) <= 1) return inside;
+        const std::int32_t middle = inside + (end - inside) / 2;
+        (is_beyond(middle) ? end : inside) = middle;
+    }
 }
 
 // Cells of a set have no order, each is asked for. They are looked through once before any is taken
@@ -304,6 +327,32 @@ double Search::told(double bound) {
     work_.steps += kPriceLook * price_->take_looks();
     if (!price_->has_state()) return 0.0;
     return bound >= left(at_.least()) ? kInfinity : at_.cost.of_minorant(bound);
+}
+
+void Search::leave_cells(std::int32_t f, const Box& box) {
+    const auto is_left = [&](std::int32_t code) { return box.has(at_.forest, f, code); };
+    bool is_whole = true;
+    for_cells(at_.forest, at_.trail.box(), f,
+              [&](std::int32_t code) { is_whole = is_whole && is_left(code); });
+    if (!is_whole) at_.trail.set_cells(f, is_left);
+}
+
+// The tests, the closest point and the split see what is left alone. The price is not asked again.
+bool Search::leave_out() {
+    if (!minorant_ || !price_->has_state()) return true;
+    Box box = at_.trail.box();
+    const bool is_open = price_->leave_out(left(at_.limit), box, is_kept_);
+    work_.steps += kPriceLook * price_->take_looks();
+    if (!is_open) return false;
+    for (std::int32_t f = 0; f < at_.forest.n_features; ++f) {
+        if (at_.choices.home[f] == kMissing) continue;
+        if (at_.forest.has_sets[f]) leave_cells(f, box);
+        else if (box.low[f] > at_.trail.box().low[f] || box.high[f] < at_.trail.box().high[f])
+            at_.trail.set_range(f, box.low[f], box.high[f]);
+    }
+    if (!at_.settle() || !spend() || !obey() || !spend() || !at_.keep(is_kept_)) return false;
+    count_box_steps(true);
+    return true;
 }
 
 // A bound below what the box costs anyway would only slow the boxes inside.

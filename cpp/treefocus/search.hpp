@@ -62,6 +62,7 @@ private:
     // Brings the position into a box, narrowed by the budget and the rules; false if it is done.
     bool start(const Goal& goal, double limit, const Box& box, const Step* path);
     void take(const Step* path);
+    void count_box_steps(bool is_open);
 
     // Bounds the current box; true if it is done (nothing cheaper than limit in it, or its best is
     // taken).
@@ -71,6 +72,7 @@ private:
 
     // Cells that the budget does not reach leave the box. False if the box is done.
     bool spend();
+    std::int32_t last_in_reach(std::int32_t f, std::int32_t code, std::int32_t end) const;
     void spend_on_set(std::int32_t f, std::int32_t at);
 
     // What the rules leave out leaves the box. False if the box is done.
@@ -95,14 +97,18 @@ private:
     double price_box(const Price::State* around, int sweeps);
     double improve_price(int sweeps);
     void install_price();
+    // What the price shows to be without an answer leaves the box and the crop. False if the box is
+    // done.
+    bool leave_out();
+    void leave_cells(std::int32_t f, const Box& box);
     double left(double limit) const;
     double told(double bound);
 
     // Plain boxes before a box gets a priced bound.
     static constexpr std::int64_t kRootBoxes = 300;
-    static constexpr std::int64_t kBoxes = 300;
+    static constexpr std::int64_t kBoxes = 30;
     static constexpr std::int64_t kAllBoxes = std::numeric_limits<std::int64_t>::max() / 4;
-    static constexpr int kRootSweeps = 30, kFirstSweeps = 1, kSweeps = 6;
+    static constexpr int kRootSweeps = 30, kFirstSweeps = 1, kSweeps = 2;
     // What is done in steps, by its size: see Work.
     static constexpr std::int64_t kBox = 300, kBoxFeature = 10, kBoxTree = 3, kSlotsPerStep = 2;
     static constexpr std::int64_t kLook = 10, kCropLook = 8, kPriceLook = 3;
@@ -117,6 +123,7 @@ private:
     std::optional<Price> price_;
     Ranking priced_;
     std::optional<BoxCost::Minorant> minorant_;  // that the last price was for
+    std::vector<std::uint8_t> is_kept_;
     std::vector<double> best_;
     double unresolved_ = kInfinity;
     std::int64_t box_steps_ = 0;  // of every box, in the present crop
