@@ -15,11 +15,11 @@ namespace treefocus {
 struct ScoreTest {
     std::vector<double> weight;  // (n_leaves,) 0 for trees that it does not ask
     double need = 0.0;
+    std::int32_t first_tree = 0, end_tree = 0;  // that it asks
     // The least sum at or above the need that whole votes add up to; the need itself where leaves
     // are no multiples of anything. Not of a proof that is written down: its reader asks the need.
     double whole_need = -INFINITY;
     double asked() const { return whole_need > need ? whole_need : need; }
-    std::int32_t first_tree = 0, end_tree = 0;  // that it asks
 };
 
 // The same of a mean of what voices show: it has to reach `need` from the side (1: from below, -1:

@@ -22,7 +22,8 @@ Running::Running(const Ranking& ranking, const ScoreTest* test, double need_, co
       crop_(&crop),
       position_(crop.n_trees()),
       low_(crop.n_slots(), kLowest),
-      high_(crop.n_slots(), kHighest) {
+      high_(crop.n_slots(), kHighest),
+      has_sets_(crop.whole->n_sets() > 0) {
     // The slots of trees that the test does not ask are asked for nothing, and stay so.
     const bool is_of_all = !test || test->end_tree - test->first_tree == crop.n_trees();
     const std::int32_t first = is_of_all ? 0 : test->first_tree,
@@ -56,10 +57,10 @@ void Running::list_slots(std::int32_t first_tree, std::int32_t end_tree) {
 std::int32_t Running::best_in(std::int32_t tree, double most, const Box& box) {
     const Crop& crop = *crop_;
     const std::vector<double>& of_node = ranking_->most;
-    const bool has_sets = crop.whole->n_sets() > 0;
     std::int32_t best = -1;
     double worth = -kInfinity;
-    stack_.assign(1, crop.root[tree]);
+    stack_.clear();
+    stack_.push_back(crop.root[tree]);
     while (!stack_.empty() && worth < most) {
         std::int32_t node = stack_.back();
         stack_.pop_back();
@@ -68,7 +69,7 @@ std::int32_t Running::best_in(std::int32_t tree, double most, const Box& box) {
             ++n_looks;
             if (at.feature < 0) {
                 // Sets that meet the box one by one may not meet it together.
-                if (has_sets && !crop.is_reachable(at.split, box)) break;
+                if (has_sets_ && !crop.is_reachable(at.split, box)) break;
                 best = at.split;
                 worth = of_node[node];
                 break;

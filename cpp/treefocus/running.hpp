@@ -93,9 +93,10 @@ private:
     const ScoreTest* test_ = nullptr;
     const Crop* crop_ = nullptr;
     std::vector<std::int32_t> position_;  // (n_trees,) the wish, a leaf of the crop
-    std::vector<std::int32_t> stack_;
+    std::vector<std::int32_t> stack_;     // of nodes that are still to be looked at
     // (n_slots,) what the wish asks of the feature; everything if nothing
     std::vector<std::int32_t> low_, high_;
+    bool has_sets_ = false;            // in the forest
     std::vector<std::int32_t> slots_;  // (2 d,) first and end a feature; empty for all trees
 };
 
