@@ -261,8 +261,7 @@ double Price::least_of(std::int32_t tree) const {
 // The bound, prices and shares as they are.
 double Price::total() const {
     double sum = free_cost_;
-    for (std::size_t k = 0; k < lambda_.size(); ++k)
-        sum += lambda_[k] * goal_->tests[k]->asked();
+    for (std::size_t k = 0; k < lambda_.size(); ++k) sum += lambda_[k] * goal_->tests[k]->asked();
     for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree)
         sum += common_[tree] + least_of(tree);
     return sum;
