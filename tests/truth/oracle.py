@@ -56,11 +56,8 @@ class Pieces:
     changed: Bools  # (n,)
 
 
-@dataclass(frozen=True)
 class TooManyBoxesError(Exception):
     """There are more boxes than can be looked at."""
-
-    n: int
 
 
 def nearest(question: Question, *, only_whether: bool = False) -> Witness | None:

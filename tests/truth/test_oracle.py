@@ -32,7 +32,7 @@ from truth.claims import answered, held
 from truth.columns import DESIGNS, frame_of, points_of
 from truth.meaning import MEASURES, Question, Space
 from truth.models import LIBRARIES, Model, fitted, why_no_model
-from truth.oracle import nearest
+from truth.oracle import TooManyBoxesError, nearest
 from truth.problems import Problem, Spec, chosen_seeds, drawn, made
 
 MADE = [(library, design) for library in LIBRARIES for design in DESIGNS if why_no_model(library, design, 2) is None]
@@ -287,12 +287,16 @@ def test_nothing_is_closer_among_random_points(part: int) -> None:
         points = points[[_is_known(asked.model, point) for point in points]]
         points = points[asked.wanted(points)]
         points = points[np.argsort(asked.cost(points), kind="stable")][:60]
-        best = nearest(asked)
+        try:
+            best = nearest(asked)
+        except TooManyBoxesError:
+            continue  # as the campaign leaves it out
         limit = np.inf if best is None else best.cost * (1 - 1e-7) - 1e-9
         closer = [point for point in points[asked.cost(points) < limit] if asked.is_witness(point)]
         assert not closer, f"seed {seed}: {closer[0]} is closer than {best}"
         n_asked += 1
         n_better += best is not None
+    assert n_asked >= 40
     assert n_better > n_asked / 4
 
 
