@@ -276,7 +276,7 @@ def test_a_function_of_dates_that_does_not_grow_is_refused() -> None:
     X, y = table()
     months = FunctionTransformer(lambda frame: frame.apply(lambda column: column.dt.month))
     model = make_pipeline(make_column_transformer((months, ["since"])), DecisionTreeClassifier()).fit(X, y)
-    with pytest.raises(UnsupportedModel, match="does not grow with its number"):
+    with pytest.raises(UnsupportedModel, match="neither grows nor falls with its number"):
         Explainer(model, X)
 
 

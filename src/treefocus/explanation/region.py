@@ -222,8 +222,8 @@ def region_of(problem: Problem, point: Floats, changed: Iterable[int], schema: S
 def is_sliver(problem: Problem, region: Region, changed: Iterable[int]) -> bool:
     """Whether a region is narrower in some of these columns than the training rows' different numbers are apart.
 
-    A column of whole numbers, steps or listed values can be hit as exactly as it is told, and rows without data say
-    nothing of their precision.
+    A column of whole numbers, steps or listed values can be hit as exactly as it is told, and rows without data, or
+    with two different numbers, say nothing of their precision.
     """
     if problem.examples is None:
         return False
@@ -232,7 +232,7 @@ def is_sliver(problem: Problem, region: Region, changed: Iterable[int]) -> bool:
         if is_fine[j] and not problem.batch.is_category[j] and not np.isnan(region.low[j]):
             apart = np.diff(np.unique(problem.examples.rows[:, j]))
             apart = apart[apart > 0]  # NaN is no number
-            if apart.size and region.high[j] - region.low[j] < apart.min() * (1 - _NEARLY):
+            if apart.size > 1 and region.high[j] - region.low[j] < apart.min() * (1 - _NEARLY):
                 return True
     return False
 
