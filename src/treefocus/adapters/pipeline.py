@@ -17,11 +17,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from treefocus.adapters.pipeline_probe import Line, Probe, RawRows, pull_back
+from treefocus.adapters.pipeline_probe import Line, Probe, RawRows, Reach, pull_back
 from treefocus.adapters.pipeline_steps import Track, Walk
 from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.model.categories import UNUSED, Categories, Labels
@@ -95,8 +96,9 @@ def _before_the_model(pipeline: Pipeline) -> Callable[[Any], Any]:
     steps = [step for _, step in pipeline.steps[:-1] if hasattr(step, "transform")]
 
     def transform(rows: Any) -> Any:
-        for step in steps:
-            rows = step.transform(rows)
+        with config_context(skip_parameter_validation=True):  # fitted steps are asked often, with few rows
+            for step in steps:
+                rows = step.transform(rows)
         return rows
 
     return transform
@@ -153,6 +155,16 @@ def _places(column: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
     return place, int(count.max())
 
 
+def _distinct(feature: NDArray[Any], threshold: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """A place of every cut that there is, in order, and the number of each place's cut among them."""
+    order = np.lexsort((threshold, feature))
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = np.logical_or.reduce([own[order][1:] != own[order][:-1] for own in (feature, threshold)])
+    number = np.empty(len(order), np.intp)
+    number[order] = np.cumsum(is_new) - 1
+    return order[is_new], number
+
+
 _OF_NODES = {
     "feature", "threshold", "left", "right", "default_left", "tree_start", "leaf_value", "leaf_distribution",
     "categories",
@@ -197,7 +209,8 @@ class _Rewriting:
         threshold, default_left = np.zeros(len(feature)), np.zeros(len(feature), bool)
         numeric = np.flatnonzero(~is_category).tolist()
         line = self.probe.line(numeric, column_of[:-1]) if numeric else None
-        threshold[by_threshold] = self._thresholds(by_threshold, numeric, line)
+        reach = self.probe.reach(numeric)
+        threshold[by_threshold] = self._thresholds(by_threshold, reach, line)
         missing = self._features_of_missing(len(labels))
         refuses_missing = np.array([made is None for made in missing])
         is_falling = np.zeros(len(feature), bool)
@@ -218,7 +231,7 @@ class _Rewriting:
             takes_missing=not refuses_missing.all(),
             refuses_missing=refuses_missing if refuses_missing.any() and not refuses_missing.all() else None,
             missing_is_choice=None,
-            reads=self.probe.reads(numeric, inner.input_dtype, line),
+            reads=self.probe.reads(numeric, inner.input_dtype, reach, line),
             feature_names=names,
             source=source,
         )
@@ -247,17 +260,16 @@ class _Rewriting:
                 result[mine] = np.where(np.isnan(codes), inner.default_left[at], inside)
         return result
 
-    def _thresholds(self, nodes: NDArray[np.intp], numeric: list[int], line: Line | None) -> Floats:
+    def _thresholds(self, nodes: NDArray[np.intp], reach: Reach, line: Line | None) -> Floats:
         """(n,) the raw threshold of each of these nodes."""
         if not nodes.size:
             return np.empty(0)
         inner = self.inner
-        pairs = np.stack([inner.feature[nodes].astype(np.float64), inner.threshold[nodes]], axis=1)
-        cuts, at_first, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-        feature = cuts[:, 0].astype(np.intp)
-        column = np.array([self.tracks[f].column for f in feature])
-        low, high = self.probe.reach(numeric)
+        at_first, inverse = _distinct(inner.feature[nodes], inner.threshold[nodes])
         witness = nodes[at_first]
+        feature, cuts = inner.feature[witness].astype(np.intp), inner.threshold[witness]
+        column = np.array([self.tracks[f].column for f in feature])
+        low, high = reach
 
         def made_of(values: Floats, which: NDArray[np.intp]) -> NDArray[Any]:
             """(m, k) the features that (m, k) raw numbers become, k of the cuts; a row tries one cut a column."""
@@ -275,13 +287,13 @@ class _Rewriting:
 
         guess = None
         if line is not None:
-            wanted = cell_ends(floor_to(cuts[:, 1], inner.input_dtype), inner.input_dtype)[0]  # the last to go left
+            wanted = cell_ends(floor_to(cuts, inner.input_dtype), inner.input_dtype)[0]  # the last to go left
             guess = line.raw(feature, wanted)
             every = np.arange(len(cuts))
             inside = np.clip(np.where(np.isfinite(guess), guess, 1.0), low[column], high[column])
             with np.errstate(all="ignore"):  # once more from there, as Newton would
                 guess = inside + (wanted - made_of(inside[None], every)[0]) / line.slope[feature]
-        return pull_back(goes_left, low[column], high[column], guess)[np.asarray(inverse).reshape(-1)]
+        return pull_back(goes_left, low[column], high[column], guess)[inverse]
 
     def _features_of_missing(self, n_columns: int) -> list[NDArray[Any] | None]:
         """Per column (n_features,) what becomes of a missing value; None where it is refused."""

@@ -15,6 +15,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 
 from treefocus.model.categories import Labels
 from treefocus.model.forest import LARGEST, Bools, Floats
@@ -24,8 +25,9 @@ from treefocus.schema.dates import AS_READ, moments_of
 _WIDEST = 1e300  # larger numbers are not tried
 _HALVINGS = 30  # to find where a step gives up: its exponent and a few digits
 _TRIED_AT_ONCE = 20_000  # raw values: fewer calls of the steps, which cost more than rows
-_OFFSETS = (1, 2, 3, 6, 16, 64, 1 << 10, 1 << 18, 1 << 30, 1 << 42)  # floats to each side of a guess
+_OFFSETS = (1, 2, 8, 1 << 18, 1 << 28, 1 << 42)  # floats to each side of a guess; most are hit within two
 _USUAL = 1.0  # a number that every step reads
+Reach = tuple[Floats, Floats]  # the smallest and the largest number of every column
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class RawRows:
         if self.names is None:
             is_numeric = all(column.dtype.kind == "f" for column in columns)
             return np.stack(columns, axis=1) if is_numeric else np.stack([c.astype(object) for c in columns], axis=1)
-        return _frame(dict(zip(self.names, columns, strict=True)))
+        return _frame(self.names, columns)
 
     def _column(self, j: int, codes: Floats) -> NDArray[Any]:
         own = self.labels[j]
@@ -70,15 +72,18 @@ def unseen_label(labels: Sequence[Any]) -> Any:
     return label
 
 
-def _frame(columns: dict[str, NDArray[Any]]) -> Any:
+def _frame(names: Sequence[str], columns: Sequence[NDArray[Any]]) -> Any:
     if find_spec("pandas") is not None:
         import pandas
 
-        made = {name: pandas.Series(column, dtype=column.dtype) for name, column in columns.items()}
+        if all(column.dtype == np.float64 for column in columns):  # one block, by far the quickest to make and to read
+            return pandas.DataFrame(np.array(columns).T, columns=list(names))
+        made = {name: pandas.Series(column, dtype=column.dtype) for name, column in zip(names, columns, strict=True)}
         return pandas.DataFrame(made)
     import polars
 
-    return nw.from_dict({name: column.tolist() for name, column in columns.items()}, backend=polars).to_native()
+    made = {name: column.tolist() for name, column in zip(names, columns, strict=True)}
+    return nw.from_dict(made, backend=polars).to_native()
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +118,17 @@ class Probe:
         except (ValueError, TypeError):
             return None
 
-    def reach(self, columns: Sequence[int]) -> tuple[Floats, Floats]:
+    def reach(self, columns: Sequence[int]) -> Reach:
         """(n_columns,) about the smallest and the largest number of every numeric column that the preprocessing reads.
 
         Some steps overflow early, and Box-Cox reads no number below 0.
         """
         low, high = np.full(len(self.raw.labels), -_WIDEST), np.full(len(self.raw.labels), _WIDEST)
-        if not (self._reads(columns, low[list(columns)]) and self._reads(columns, high[list(columns)])):
-            for column in columns:
-                low[column], high[column] = self._end(column, -_WIDEST), self._end(column, _WIDEST)
+        rows = np.repeat(self.usual[None, :], 2, axis=0)
+        rows[:, list(columns)] = [[-_WIDEST], [_WIDEST]]
+        if not self._reads(rows).all():
+            for ends, far in ((low, -_WIDEST), (high, _WIDEST)):
+                ends[list(columns)] = self._ends(np.array(columns), far)
         return low, high
 
     def line(self, columns: Sequence[int], column_of: NDArray[np.intp]) -> Line | None:
@@ -134,50 +141,71 @@ class Probe:
             return None
         return None if made.dtype == object else Line(made[0], made[1] - made[0], column_of, len(self.raw.labels))
 
-    def reads(self, columns: Sequence[int], input_dtype: str, of_line: Line | None = None) -> Floats:
+    def reads(self, columns: Sequence[int], input_dtype: str, reach: Reach, of_line: Line | None = None) -> Floats:
         """(2, n_columns) the smallest and the largest number of every column that is finite for the model behind."""
-        low, high = self.reach(columns)
-        ends = np.stack([np.full(len(low), -LARGEST), np.full(len(low), LARGEST)])
-        chosen = list(columns)
-        for side, sign, far in ((0, -1.0, low), (1, 1.0, high)):
+        ends = np.stack([np.full(len(reach[0]), -LARGEST), np.full(len(reach[0]), LARGEST)])
+        if not columns:
+            return ends
+        side, column = np.repeat([0, 1], len(columns)), np.tile(np.array(columns), 2)  # both ends of each at once
+        sign, far = np.where(side, 1.0, -1.0), np.stack(reach)[side, column]
 
-            def is_read(values: Floats, which: NDArray[np.intp], sign: float = sign) -> Bools:
-                """Whether each number is, the others as usual; (m, n) for n columns."""
-                rows = np.repeat(self.usual[None, :], values.size, axis=0)
-                columns = np.array(chosen)[which]
-                rows[np.arange(values.size), np.tile(columns, len(values))] = sign * values.reshape(-1)
-                made = self.features(rows)
-                if made.dtype == object:
-                    return np.ones(values.shape, bool)
-                is_finite = np.isfinite(as_input(made, input_dtype))
-                return np.asarray(is_finite.all(axis=1)).reshape(values.shape)
+        def is_read(values: Floats, which: NDArray[np.intp]) -> Bools:
+            """Whether each number is, the others as usual; (m, k) for k of the ends."""
+            rows = np.repeat(self.usual[None, :], values.size, axis=0)
+            rows[np.arange(values.size), np.tile(column[which], len(values))] = (sign[which] * values).reshape(-1)
+            made = self.features(rows)
+            if made.dtype == object:
+                return np.ones(values.shape, bool)
+            is_finite = np.isfinite(as_input(made, input_dtype))
+            return np.asarray(is_finite.all(axis=1)).reshape(values.shape)
 
-            if chosen:
-                usual = np.full(len(chosen), sign * _USUAL)
-                guess = None if of_line is None else sign * of_line.far(sign, input_dtype)[chosen]
-                found = pull_back(is_read, usual, sign * far[chosen], guess)
-                is_end = (found == LARGEST) & (np.abs(far[chosen]) < _WIDEST)  # a step gives up before the model does
-                ends[side, chosen] = np.where(is_end, far[chosen], sign * found)
+        guess = None if of_line is None else sign * of_line.far(input_dtype)[side, column]
+        found = pull_back(is_read, sign * _USUAL, sign * far, guess)
+        is_end = (found == LARGEST) & (np.abs(far) < _WIDEST)  # a step gives up before the model does
+        ends[side, column] = np.where(is_end, far, sign * found)
         return ends
 
-    def _end(self, column: int, far: float) -> float:
-        """A number of a column that is read, on the way from the usual one to one far off, as far as can be."""
-        if self._reads([column], np.array([far])):
-            return far
-        ends = _ordered(np.array([_USUAL, far]))
-        for _ in range(_HALVINGS):
-            middle = (ends[:1] & ends[1:]) + ((ends[:1] ^ ends[1:]) >> 1)  # halfway, without an overflow
-            ends[0 if self._reads([column], _number(middle)) else 1] = middle[0]
-        return float(_number(ends[:1])[0])
+    def _ends(self, columns: NDArray[np.intp], far: float) -> Floats:
+        """(k,) per column a number that is read, on the way from the usual one to one far off, as far as can be.
 
-    def _reads(self, columns: Sequence[int], values: Floats) -> bool:
-        rows = self.usual[None, :]
-        rows[0, list(columns)] = values
+        A step that refuses an infinity refuses all rows for one. So the search goes past such checks and looks itself;
+        where what it finds is refused after all, as a later step hid an infinity, it starts again with the checks.
+        """
+        if self._reads(self.usual[None, :], takes_infinite=False).all():
+            with config_context(assume_finite=True):
+                found = self._halved(columns, far, takes_infinite=False)
+            if self._read_alone(columns, found).all():
+                return found
+        return self._halved(columns, far)
+
+    def _halved(self, columns: NDArray[np.intp], far: float, *, takes_infinite: bool = True) -> Floats:
+        read, refused = (_ordered(np.full(len(columns), end)) for end in (_USUAL, far))
+        is_open = ~self._read_alone(columns, _number(refused), takes_infinite=takes_infinite)
+        read = np.where(is_open, read, refused)
+        for _ in range(_HALVINGS if is_open.any() else 0):
+            middle = (read & refused) + ((read ^ refused) >> 1)  # halfway, without an overflow
+            is_read = self._read_alone(columns, _number(middle), takes_infinite=takes_infinite)
+            read, refused = np.where(is_read, middle, read), np.where(is_read, refused, middle)
+        return _number(read)
+
+    def _read_alone(self, columns: NDArray[np.intp], values: Floats, *, takes_infinite: bool = True) -> Bools:
+        """(k,) whether each number is read in its column, the others as usual."""
+        rows = np.repeat(self.usual[None, :], len(columns), axis=0)
+        rows[np.arange(len(columns)), columns] = values
+        return self._reads(rows, takes_infinite=takes_infinite)
+
+    def _reads(self, rows: Floats, *, takes_infinite: bool = True) -> Bools:
+        """(n,) which rows are read; where a step refuses them all because of one, they are asked in halves."""
         try:
             made = self.features(rows)
         except (ValueError, TypeError):
-            return False
-        return made.dtype == object or not np.isnan(made).any()
+            if len(rows) == 1:
+                return np.array([False])
+            parts = np.array_split(rows, 2)
+            return np.concatenate([self._reads(part, takes_infinite=takes_infinite) for part in parts])
+        if made.dtype == object:
+            return np.ones(len(rows), bool)
+        return np.asarray((~np.isnan(made) if takes_infinite else np.isfinite(made)).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,18 +222,19 @@ class Line:
         with np.errstate(all="ignore"):
             return np.asarray(_USUAL + (value - self.at_usual[feature]) / self.slope[feature])
 
-    def far(self, sign: float, input_dtype: str) -> Floats:
-        """(n_columns,) the raw number at which the first feature of each column is too large for the model."""
+    def far(self, input_dtype: str) -> Floats:
+        """(2, n_columns) the raw numbers, to each side, at which a first feature of a column is too large."""
         dtype = np.float32 if input_dtype == "float32" else np.float64
         most = float(np.finfo(dtype).max)
         most += 2.0**103 if input_dtype == "float32" else 0.0  # from half a unit beyond its largest number on
         every = np.arange(len(self.slope))
         ends = [self.raw(every, np.full(len(every), side)) for side in (-most, most)]
-        found = np.full(self.n_columns, np.inf)
-        for end in ends:
-            is_there = np.isfinite(end) & (sign * end > 0)
-            np.minimum.at(found, self.column_of[is_there], np.abs(end[is_there]))
-        return sign * found
+        found = np.full((2, self.n_columns), np.inf)
+        for own, sign in zip(found, (-1.0, 1.0), strict=True):
+            for end in ends:
+                is_there = np.isfinite(end) & (sign * end > 0)
+                np.minimum.at(own, self.column_of[is_there], np.abs(end[is_there]))
+        return found * [[-1.0], [1.0]]
 
 
 def pull_back(
@@ -227,7 +256,7 @@ def pull_back(
             first[open_cuts],
             last[open_cuts],
         )  # near goes left, far does not; what lies between is cut in pieces
-        pieces = np.uint64(np.clip(_TRIED_AT_ONCE // len(open_cuts), 1, 255) + 1)
+        pieces = np.uint64(np.clip(_TRIED_AT_ONCE // len(open_cuts), 1, 1023) + 1)
         steps = np.arange(1, pieces, dtype=np.uint64)[:, None]
         span = far.astype(np.uint64) - near.astype(np.uint64)
         step = np.maximum(span // pieces, np.uint64(1))
