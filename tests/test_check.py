@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ import treefocus.check
 from treefocus import (
     AtMost,
     Condition,
+    Decreasing,
     Explainer,
     Fixed,
     Forest,
@@ -37,6 +39,7 @@ from treefocus import (
     Interval,
     Linear,
     MayBeMissing,
+    OneOf,
     Probability,
     Score,
     Status,
@@ -45,7 +48,7 @@ from treefocus import (
 from treefocus.check import ACCEPTED, CELL, EMPTY, MISUSE, REJECTED, SCORE, UNPROVEN, judge
 from treefocus.cli import app
 from treefocus.problem.distances import Chebyshev, Euclidean, FewestFeatures, Mahalanobis, Manhattan
-from truth.claims import answered
+from truth.claims import answered, judged
 from truth.problems import drawn
 
 ROWS, LABELS = load_breast_cancer(return_X_y=True)
@@ -76,19 +79,22 @@ def through_json(record):
     return json.loads(json.dumps(record, allow_nan=False))
 
 
+def files_of(explainer):
+    """The files of the model and of the others that have to agree."""
+    return [json.loads(json.dumps(own.to_record())) for own in (explainer.forest, *explainer.also)]
+
+
 def certified(explainer, rows, target=None, **options):
     """The certificate of every row with its proof, and the model file."""
     found = explainer.explain(rows, target, **options)
-    return [through_json(one.certificate(proof=True)) for one in found], json.loads(
-        json.dumps(explainer.forest.to_record())
-    )
+    return [through_json(one.certificate(proof=True)) for one in found], files_of(explainer)[0]
 
 
 def accepted(explainer, rows, target=None, at_least=1):
     certificates, file = certified(explainer, rows, target)
-    n_proven = 0
+    n_proven, files = 0, files_of(explainer)
     for record in certificates:
-        code, sentences = judge(record, file)
+        code, sentences = judge(record, *files)
         assert code in (ACCEPTED, UNPROVEN), sentences
         n_proven += code == ACCEPTED and "proof" in record
     assert n_proven >= at_least
@@ -181,6 +187,34 @@ def test_categories_whole_numbers_and_missing_values(constraints):
     accepted(Explainer(made, frame, distance="manhattan", constraints=constraints), frame.iloc[:15], at_least=10)
 
 
+def test_forests_whose_leaves_hold_whole_votes():
+    """Sums are whole numbers here, and one vote less than what is asked is less."""
+    rows, labels = load_iris(return_X_y=True)
+    kept = labels != 1
+    forest = RandomForestClassifier(5, random_state=0).fit(rows[kept], labels[kept])
+    accepted(Explainer(forest, rows, distance="manhattan"), rows[::20], at_least=8)
+
+
+def test_a_value_may_become_missing():
+    frame, made = mixed()
+    frame["income"] = frame["income"].fillna(20.0)
+    frame.loc[frame["income"] < 30, "income"] = np.nan  # a missing value is what the answer hangs on
+    made.fit(frame, frame["income"].isna())
+    explainer = Explainer(made, frame, distance="manhattan", constraints=[MayBeMissing("income"), Fixed("home")])
+    asked = frame[frame["income"] > 40].iloc[:4]
+    certificates, _ = accepted(explainer, asked, at_least=4)
+    assert "nan" in {record["point"][2] for record in certificates}
+
+
+def test_a_missing_value_of_a_list_stays_where_it_may_only_fall():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"term": rng.choice([12.0, 24.0, 36.0, np.nan], 200), "income": rng.normal(size=200)})
+    made = HistGradientBoostingClassifier(max_iter=8).fit(frame, frame["income"] + (frame["term"] == 24) > 0.5)
+    constraints = [OneOf("term", [12, 24, 36]), Decreasing("term")]
+    explainer = Explainer(made, frame, distance="manhattan", constraints=constraints)
+    accepted(explainer, frame[frame["term"].isna()].iloc[:5], at_least=5)
+
+
 def test_a_condition_is_asked_of_its_own_column_alone():
     frame, made = mixed()
     frame["income"] -= 100  # no such number is a category's
@@ -198,11 +232,11 @@ def test_no_proof_of_a_drawn_problem_is_rejected(first):
             explainer, found = answered(drawn(seed))
         except treefocus.InvalidInput:
             continue
-        file = json.loads(json.dumps(explainer.forest.to_record()))
+        files = files_of(explainer)
         for one in found:
             if one.status is not Status.INVALID:
                 record = through_json(one.certificate(proof=True))
-                code, sentences = judge(record, file)
+                code, sentences = judge(record, *files)
                 assert code != REJECTED, (seed, sentences)
                 n_proven += code == ACCEPTED and "proof" in record
     assert n_proven >= 5
@@ -361,7 +395,7 @@ def coupled(name):
     """Certificates of a small forest under a distance that couples its columns."""
     if name == "cosine":  # a drawn one: where scaling the row flips the model, an angle of 0 is enough
         explainer, found = answered(drawn(36))
-        file = json.loads(json.dumps(explainer.forest.to_record()))
+        (file,) = files_of(explainer)
         certificates = [through_json(one.certificate(proof=True)) for one in found]
         assert [judge(record, file)[0] for record in certificates] == [ACCEPTED] * 2
         assert all(record["distance"] > 0 for record in certificates)
@@ -519,13 +553,13 @@ def test_no_false_claim_about_a_drawn_problem_is_accepted(first):
             explainer, found = answered(drawn(seed))
         except treefocus.InvalidInput:
             continue
-        file = json.loads(json.dumps(explainer.forest.to_record()))
+        files = files_of(explainer)
         for one in found:
             if one.status is Status.OPTIMAL and one.distance > 1e-6:
                 record = through_json(one.certificate(proof=True))
                 for _ in range(15 if "proof" in record else 0):
                     bad = forged(record, rng)
-                    code, sentences = judge(bad, file)
+                    code, sentences = judge(bad, *files)
                     assert code == REJECTED, (seed, sentences, bad["proof"])
                     n_forged += 1
     assert n_forged >= 50
@@ -553,6 +587,160 @@ def test_a_point_that_is_no_answer_is_rejected():
     for bad in (record["row"], [0.0] * 8, [np.nan] * 8):
         assert judge(copy.deepcopy(record) | {"point": bad}, file)[0] == REJECTED
     assert judge(copy.deepcopy(record) | {"distance": record["distance"] * 1.001}, file)[0] == REJECTED
+
+
+# ---------------------------------------------------------------------------------------------------- several models
+
+
+JOINT_RULES = {"none": [], "at most": [AtMost(3)], "together": [Together(0, 2)], "a sum": RULES["a sum"]}
+
+
+def joint(distance="manhattan", constraints=(), names=("forest", "boosting", "histogram"), **options):
+    """Models that compare and add up in different types of numbers, some with a softmax and some with one score."""
+    first, *others = [model(name) for name in names]
+    return Explainer(first, ROWS, also=others, distance=distance, constraints=constraints, **options)
+
+
+@pytest.mark.parametrize(
+    ("distance", "rules"),
+    [
+        ("manhattan", "a sum"),
+        ("euclidean", "none"),
+        ("chebyshev", "together"),
+        ("l0", "none"),
+        ("manhattan + l0", "at most"),
+        ("sum", "none"),
+    ],
+)
+def test_what_is_proven_of_several_models_is_accepted(distance, rules):
+    explainer = joint(DISTANCES[distance], JOINT_RULES[rules])
+    certificates, _ = accepted(explainer, ROWS[15:21], at_least=4)
+    assert all(len(record["also"]) == 2 for record in certificates)
+
+
+@pytest.mark.parametrize("distance", COUPLED)
+def test_what_is_proven_of_several_models_is_accepted_under_coupled_distances(distance):
+    rows = np.random.default_rng(0).normal(size=(200, 3))
+    models = [DecisionTreeClassifier(max_depth=2).fit(rows, rows[:, 0] + by * rows[:, 1] > 0.5) for by in (-0.5, 0.5)]
+    models.append(HistGradientBoostingClassifier(max_iter=3, max_depth=2).fit(rows, rows[:, 0] > 0.4))
+    explainer = Explainer(models[0], rows, also=models[1:], distance=COUPLED[distance])
+    accepted(explainer, rows[:6], True, at_least=1 if distance == "cosine" else 5)
+
+
+def test_other_targets_of_several_models():
+    rows, labels = load_iris(return_X_y=True)
+    words = np.array(["a", "b", "c"])[labels]
+    forests = [RandomForestClassifier(5, max_depth=3, random_state=seed) for seed in range(3)]
+    kept = words != "b"  # to this one "c" is the second class, to the others the third
+    also = [forests[1].fit(rows, words), forests[2].fit(rows[kept], words[kept])]
+    explainer = Explainer(forests[0].fit(rows, words), rows, also=also, distance="manhattan")
+    accepted(explainer, rows[:50:10], "c", at_least=5)
+    accepted(explainer, rows[:50:10], Probability("c", 0.6), at_least=5)
+    value = ROWS[:, 0]
+    numbers = [RandomForestRegressor(4, max_depth=3, random_state=seed).fit(ROWS[:, 1:], value) for seed in (0, 1)]
+    middle = float(np.median(value))
+    explainer = Explainer(numbers[0], ROWS[:, 1:], also=numbers[1:], distance="euclidean")
+    accepted(explainer, ROWS[value < middle - 2][:4, 1:], Interval(middle, middle + 3), at_least=4)
+    accepted(joint(names=("boosting", "histogram")), ROWS[:4], Score(low=0.3), at_least=3)
+
+
+@pytest.mark.parametrize("seed", [150, 213, 230, 237, 243, 275, 291, 357, 396, 412, 413, 651])
+def test_what_is_accepted_of_several_drawn_models_is_true(seed):
+    """Every claim is held against the oracle of the truth campaign, and its proof is followed."""
+    problem = drawn(seed)
+    assert problem.also
+    assert not judged(problem).false
+    explainer, found = answered(problem)
+    files = files_of(explainer)
+    for one in found:
+        record = through_json(one.certificate(proof=True))
+        assert judge(record, *files)[0] == ACCEPTED
+        assert "proof" in record or record["lower_bound"] == 0
+        assert judge(record, files[0])[0] == UNPROVEN
+
+
+@cache
+def joint_one():
+    """A joint certificate that is farther away than an answer to any two of its models, and the models' files."""
+    names, row = ("forest", "boosting", "histogram"), ROWS[22:23]
+    (record,), _ = certified(joint(), row)
+    files = files_of(joint())
+    assert judge(record, *files)[0] == ACCEPTED
+    target = int(record["reach"])
+    fewer = [joint(names=[own for own in names if own != gone]).explain(row, target)[0] for gone in names]
+    assert max(one.distance for one in fewer) < record["distance"] * 0.999
+    return record, files
+
+
+def test_of_several_models_no_more_than_is_true_is_accepted():
+    record, files = joint_one()
+    for by in (1 + 1e-6, 1.01, 2.0):
+        bad = copy.deepcopy(record) | {"status": "NOT_FOUND", "point": None, "distance": None}
+        bad["lower_bound"] = bad["proof"]["below"] = record["distance"] * by
+        assert judge(bad, *files)[0] == REJECTED
+    bad |= {"status": "INFEASIBLE", "lower_bound": "inf"}
+    bad["proof"]["below"] = "inf"
+    assert judge(bad, *files)[0] == REJECTED
+    rng = np.random.default_rng(0)
+    assert {judge(forged(record, rng), *files)[0] for _ in range(30)} == {REJECTED}
+
+
+def test_the_models_are_those_that_the_certificate_is_about():
+    record, files = joint_one()
+    first, second, third = files
+    for others in ([], [second], [third], [second, third, third]):
+        assert judge(record, first, *others)[0] == UNPROVEN
+    for order in ([first, third, second], [second, first, third], [first, second, second], [first, first, third]):
+        assert judge(record, *order)[0] == REJECTED
+    bad = copy.deepcopy(record)
+    del bad["also"][0]  # without any of them there are nearer answers
+    for fewer in ([first, second], [first, third], [second, third]):
+        assert judge(bad, *fewer)[0] == REJECTED
+    del bad["also"]
+    assert REJECTED in {judge(bad, own)[0] for own in files}
+    assert judge(bad, *files)[0] == UNPROVEN
+
+
+def test_a_point_has_to_be_an_answer_to_every_model():
+    record, files = joint_one()
+    target = int(record["reach"])
+    for gone in ("boosting", "histogram"):
+        two = joint(names=[own for own in ("forest", "boosting", "histogram") if own != gone])
+        near = two.explain(ROWS[22:23], target)[0]
+        bad = copy.deepcopy(record) | {"status": "BOUNDED", "lower_bound": 0.0}
+        bad |= {"point": near.counterfactual.tolist(), "distance": near.distance}
+        code, sentences = judge(bad, *files)
+        assert (code, "wanted answer" in sentences[0]) == (REJECTED, True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2), st.integers(0, 10**6), st.floats(-1, 1))
+def test_of_other_models_only_what_is_true_is_accepted(which, leaf, by):
+    record, files = joint_one()
+    record, files = copy.deepcopy(record) | {"status": "NOT_FOUND", "point": None, "distance": None}, list(files)
+    files[which] = copy.deepcopy(files[which])
+    values = files[which]["leaf_value"][leaf % len(files[which]["leaf_value"])]
+    values[0] += by
+    if judge(record, *files)[0] == ACCEPTED:
+        first, *others = [Forest.from_record(own) for own in files]
+        explainer = Explainer(first, ROWS, also=others, distance="manhattan")
+        found = explainer.explain(np.array([record["row"]]), int(record["reach"]), strategy="exact")[0]
+        assert found.distance is None or found.distance >= record["lower_bound"] * (1 - 1e-7)
+
+
+def test_models_in_other_columns_or_categories_are_not_judged():
+    frame, made = mixed()
+    other = HistGradientBoostingClassifier(max_iter=4, categorical_features="from_dtype")
+    explainer = Explainer(made, frame, also=[other.fit(frame, made.predict(frame))], distance="manhattan")
+    certificates, first = certified(explainer, frame.iloc[:5])
+    second = files_of(explainer)[1]
+    assert ACCEPTED in {judge(record, first, second)[0] for record in certificates}
+    moved, recoded = copy.deepcopy(second), copy.deepcopy(second)
+    moved["feature_names"] = moved["feature_names"][::-1]
+    recoded["categories"]["labels"][0].reverse()
+    for record in certificates:
+        assert {judge(record, first, bad)[0] for bad in (moved, recoded)} == {UNPROVEN}
+        assert judge(record | {"also": [one | {"margin": 0.1} for one in record["also"]]}, first, second)[0] == UNPROVEN
 
 
 # ------------------------------------------------------------------------------------------------------------- doors
@@ -598,3 +786,19 @@ def test_the_command_line_writes_and_checks(tmp_path):
     assert runner.invoke(app, ["check", str(folder / "row-2.json"), names[0]]).exit_code == REJECTED
     assert runner.invoke(app, ["check", str(folder / "none.json"), names[0]]).exit_code == MISUSE
     assert runner.invoke(app, [*command[:-3], "--proof"]).exit_code == MISUSE
+
+
+def test_the_command_line_takes_other_models_in_any_order(tmp_path):
+    record, files = joint_one()
+    paths = [str(tmp_path / f"{name}.json") for name in ("certificate", "first", "second", "third")]
+    for path, own in zip(paths, (record, *files), strict=True):
+        Path(path).write_text(json.dumps(own))
+    told = CliRunner().invoke(app, ["check", *paths[:2], "--also", paths[3], "--also", paths[2]])
+    assert told.exit_code == ACCEPTED, told.output
+    for others in ([], paths[2:3], [paths[2], paths[2]], [paths[2], paths[1]], [paths[1], *paths[2:]]):
+        named = [word for path in others for word in ("--also", path)]
+        told = CliRunner().invoke(app, ["check", *paths[:2], *named])
+        assert (told.exit_code, "NOT PROVEN" in told.output) == (UNPROVEN, True)
+    command = [sys.executable, "-I", "-S", treefocus.check.__file__]
+    for own, code in ((paths, ACCEPTED), (paths[:2], UNPROVEN), (paths[:1], MISUSE)):
+        assert subprocess.run([*command, *own], capture_output=True, check=False).returncode == code

@@ -1,4 +1,4 @@
-"""Check a proof: python check.py certificate.json model.json
+"""Check a proof: python check.py certificate.json model.json [other models that have to agree, in their order]
 
 This program decides whether a certificate of treefocus is right. It shares no code with the search that wrote it. No
 argument rests on floating-point arithmetic: floats are the rational numbers they are, and rounded to the safe side.
@@ -8,7 +8,8 @@ points, and needs a proof. It cuts columns into cells: ranges of numbers, catego
 which cells of every column are left. For each way to be an answer there is a tree of boxes: the first holds all that is
 allowed; each is split, so that each of its points is on one of two sides, or closed, for no cheaper answer is in it:
 EMPTY, nothing is left of it; SCORE, every tree gives its best leaf that the box still reaches, and the sum is not
-enough; CELL, every tree has one leaf left, and computed as the model computes, the answer is another one.
+enough; CELL, every tree has one leaf left, and computed as the model computes, the answer is another one. Where several
+models have to agree, one of them is enough for that.
 
 A box loses cells by inequalities: each is true of every answer cheaper than the claim, and is a sum over columns with a
 limit. The cost is one, rules are, and a proof may WEIGH: name a point or prices of which this program makes more. A
@@ -97,29 +98,31 @@ def members(mask: int) -> Iterator[int]:
 
 
 class Trees:
-    """A treefocus-forest-1 file (docs/forest-format.md)."""
+    """A treefocus-forest-1 file (docs/forest-format.md); its leaves are numbered from `first` on."""
 
-    def __init__(self, record: Json) -> None:
+    def __init__(self, record: Json, first: int) -> None:
         demand(record.get("format") == "treefocus-forest-1", "the model is not a treefocus-forest-1 file")
         self.feature, self.right, self.start = record["feature"], record["right"], record["tree_start"]
         self.default_left, self.link = record["default_left"], record.get("link", "identity")
         self.threshold, self.divisor = [float(t) for t in record["threshold"]], float(record.get("divisor", 1.0))
         self.decision, self.cut = record.get("decision", "argmax"), float(record.get("cut", 0.0))
-        self.n_classes, is_votes = len(record["classes"]), record.get("leaf_distribution") is not None
-        self.has_votes = self.link == "identity" and is_votes and self.n_classes > 2  # AdaBoost: shares are a softmax
+        self.classes, is_votes = record["classes"], record.get("leaf_distribution") is not None
+        self.has_votes = self.link == "identity" and is_votes and len(self.classes) > 2  # AdaBoost: with a softmax
         self.cast = as_float32 if record.get("input_dtype", "float64") == "float32" else float
         self.digits = 24 if record.get("score_dtype", "float64") == "float32" else 53
         self.held = as_float32 if self.digits == 24 else float  # as the library holds its sums
         self.base = [self.held(b) for b in record["base_score"]]
-        self.value = [[self.held(v) for v in row] for row in record["leaf_value"]]
+        self.value = {leaf: [self.held(v) for v in row] for leaf, row in enumerate(record["leaf_value"], first)}
+        self.every = ((1 << len(self.value)) - 1) << first
         categories = {"labels": [None] * int(record["n_features"])} | (record.get("categories") or {})
         self.set_of_node, self.labels = categories.get("set_of_node", [-1] * len(self.feature)), categories["labels"]
         self.sets = [set(categories["set_member"][a:b]) for a, b in pairwise(categories.get("set_start", [0]))]
-        self.n_before = list(accumulate((f < 0 for f in self.feature), initial=0))  # leaves before a node
-        is_whole = self.start[0] == 0 and self.start[-1] == len(self.feature) and self.n_before[-1] == len(self.value)
-        demand(is_whole and {len(v) for v in self.value} == {len(self.base)}, "the model's nodes do not go together")
+        self.n_before = list(accumulate((f < 0 for f in self.feature), initial=first))  # leaves before a node
+        is_whole = [self.start[0], self.start[-1], self.n_before[-1]] == [0, len(self.feature), first + len(self.value)]
+        is_whole &= {len(v) for v in self.value.values()} == {len(self.base)}
+        demand(is_whole, "the model's nodes do not go together")
         demand(self.divisor > 0 and not any(map(math.isnan, self.threshold)), "the model's numbers are none")
-        numbers = [v for row in [*self.value, self.base] for v in row]
+        numbers = [v for row in [*self.value.values(), self.base] for v in row]
         self.bits = max(v.as_integer_ratio()[1].bit_length() - 1 for v in numbers)  # so that all become whole numbers
         # How far rounding can bring a sum of leaves from the exact one, in whatever order it is added up: n + 1 numbers
         # in a type of unit u by n u / (1 - n u) of their sizes. The division that follows is in float64.
@@ -142,10 +145,11 @@ class Trees:
             right = (1 << len(numbers)) - (1 << bisect_right(numbers, t, key=lambda ends: self.cast(ends[1])))
         return (left | missing, right) if self.default_left[node] else (left, right | missing)
 
-    def scores(self, leaves: Sequence[int]) -> list[float]:
-        """What the library computes from a leaf of every tree: in the trees' order and in its own type of numbers."""
-        sums = list(self.base)
-        for leaf in leaves:
+    def scores(self, lost: int) -> list[float]:
+        """What the library computes where a leaf of every tree is left: in the trees' order and its type of numbers."""
+        sums, left = list(self.base), list(members(self.every & ~lost))
+        demand(len(left) == len(self.leaves_of), "a single cell is said to be there, and is not")
+        for leaf in left:
             sums = [self.held(total + value) for total, value in zip(sums, self.value[leaf], strict=True)]
         return [total / self.divisor for total in sums]
 
@@ -153,10 +157,10 @@ class Trees:
 class Leaves:
     """Which leaves a box loses: per column, those whose path asks for other cells than the box has."""
 
-    def __init__(self, trees: Trees, columns: Sequence[CellColumn]) -> None:
+    def __init__(self, models: Sequence[Trees], columns: Sequence[CellColumn]) -> None:
         self.asked: list[dict[int, int]] = [{} for _ in columns]  # by column: cells, and the leaves that ask for them
         self.known: dict[tuple[int, int], int] = {}
-        for first, end in pairwise(trees.start):
+        for trees, (first, end) in ((own, ends) for own in models for ends in pairwise(own.start)):
             waiting: list[tuple[int, dict[int, int]]] = [(first, {})]
             for node in range(first, end):
                 demand(bool(waiting) and waiting[-1][0] == node, "the model's nodes are not in pre-order")
@@ -387,18 +391,20 @@ class Test:
     def __init__(self, trees: Trees, signs: Any, at_least: Any, is_strict: bool = False, share: Any = ZERO) -> None:
         self.trees, self.signs, self.is_strict, self.share = trees, signs, is_strict, Fraction(share)
         self.at_least = Fraction(max(-UNSAID, min(UNSAID, at_least)))
-        own = [sum(sign * scaled(Fraction(row[k]), trees.bits) for k, sign in signs) for row in trees.value]  # exact
-        self.best = [sorted(((own[leaf], leaf) for leaf in of), reverse=True) for of in trees.leaves_of]
+        of = trees.value.items()
+        own = {leaf: sum(sign * scaled(Fraction(row[k]), trees.bits) for k, sign in signs) for leaf, row in of}  # exact
+        self.best = [sorted(((own[leaf], leaf) for leaf in tree), reverse=True) for tree in trees.leaves_of]
         whole = self.at_least * Fraction(trees.divisor)
         need = whole - sum(sign * Fraction(trees.base[k]) for k, sign in signs)
-        self.need = scaled(need - len(signs) * trees.rounding - abs(whole) / 2**51, trees.bits)
+        self.need = -scaled(len(signs) * trees.rounding + abs(whole) / 2**51 - need, trees.bits)  # sums are whole
 
     def is_beyond(self, lost: int) -> bool:
         """Whether the best leaves that are not lost do not add up to what is needed."""
         return bool(sum(next(weight for weight, leaf in own if not lost >> leaf & 1) for own in self.best) < self.need)
 
-    def is_met(self, scores: Sequence[float]) -> bool:
-        """Whether these scores fulfil it; a softmax is computed to forty digits."""
+    def is_met(self, lost: int) -> bool:
+        """Whether what the library computes where no other leaves are left fulfils it; a softmax to forty digits."""
+        scores = self.trees.scores(lost)
         over: Fraction = sum((sign * Fraction(scores[k]) for k, sign in self.signs), -self.at_least)
         with localcontext() as context:
             context.prec, own = 60, Decimal(scores[self.signs[0][0]])
@@ -443,7 +449,7 @@ def ways(trees: Trees, target: Json | None, leave: int, reach: int) -> list[list
             ends = score_of(link, low, -off(low), False), score_of(link, high, off(high), True)
         return [[Test(trees, ((0, 1),), ends[0]), Test(trees, ((0, -1),), -ends[1])]]
     label, asked = int(target["class"]), number(target["at_least"])
-    demand(target["kind"] == "Probability" and 0 <= label < trees.n_classes, "there is no such target")
+    demand(target["kind"] == "Probability" and 0 <= label < len(trees.classes), "there is no such target")
     demand(0 < asked < 1, "a probability is above 0 and below 1")
     p = Fraction(min(asked, trees.held(asked)))
     if trees.decision != "argmax" and label == 0:  # one score, whose sigmoid is the probability of the second class
@@ -453,10 +459,25 @@ def ways(trees: Trees, target: Json | None, leave: int, reach: int) -> list[list
     if link == "identity" and not trees.has_votes:  # shares of a whole: the score is the probability
         return [[Test(trees, ((label, 1),), p)]]
     demand(link in ("softmax", "identity"), "such a model has no probabilities")
-    trees.divisor *= trees.n_classes - 1 if trees.has_votes else 1
+    trees.divisor *= len(trees.classes) - 1 if trees.has_votes else 1
     p *= 1 - Fraction(2 * n + 4, 2 ** (trees.digits - 1))
     odds = score_of("sigmoid", p, ZERO, False)  # by which its score is above every other, at least
     return [[Test(trees, ((label, 1), (k, -1)), odds, share=p) for k in range(n) if k != label]]
+
+
+def agreed(models: Sequence[Trees], target: Json | None, reach: int) -> list[list[Test]]:
+    """The ways to be an answer to several models at once: a way to be one to each, with the tests of all.
+
+    A class is named by its number in the first model, and is the one with the same label in the others.
+    """
+    is_class, goals = target is None or target["kind"] == "Probability", [list[Test]()]
+    at = int(target["class"] if target and is_class else reach)
+    demand(at >= 0, "no class is named that all models have to give")
+    for trees in models:
+        own = trees.classes.index(models[0].classes[at]) if is_class else 0
+        of = ways(trees, target and target | {"class": own}, own, own)
+        goals = [[*goal, *way] for way in of for goal in goals]
+    return goals
 
 
 class PerColumn:
@@ -589,39 +610,40 @@ COSTS = {"norms": PerColumn, "MAHALANOBIS": Quadratic, "MAHALANOBIS_SQUARED": Qu
 class Proof:
     """A certificate's question, and the trees of boxes that prove what it says of all points."""
 
-    def __init__(self, record: Json, model: Json) -> None:
+    def __init__(self, record: Json, *files: Json) -> None:
         asked, names = record["question"], ("decision", "cut", "cut_high", "favoured", "link", "divisor")
-        is_wrapped = any(map(model.get, ("maps", "voices", "rounding"))) or (model | asked).get("decision") == "likely"
+        files = files[0] | {name: asked[name] for name in names if name in asked}, *files[1:]
+        wraps = [own.get(name) for own in files for name in ("maps", "voices", "rounding")]
+        is_wrapped = any(wraps) or any(own.get("decision") == "likely" for own in files)
         demand(not is_wrapped, "this program does not judge a model whose scores a wrapper goes on with", UNPROVEN)
-        self.trees = Trees(model | {name: asked[name] for name in names if name in asked})
-        demand(
-            not {"also", "plausibility", "room"} & set(record),
-            "other models and limits on the isolation score are not judged",
-            UNPROVEN,
-        )
+        also, limits = record.get("also", []), {"plausibility", "room"} & set(record)
+        is_limited = bool(limits) or any(one["margin"] for one in also)
+        demand(not is_limited, "limits on the isolation score, room to move and margins are not judged", UNPROVEN)
+        told = f"the certificate is about {1 + len(also)} models, and there are files of {len(files)}"
+        demand(len(files) == 1 + len(also), told, UNPROVEN)
+        self.models: list[Trees] = []
+        for file in files:
+            self.models.append(Trees(file, sum(len(own.value) for own in self.models)))
+        labels, named = self.models[0].labels, {tuple(own.get("feature_names") or ()) for own in files} - {()}
+        is_alike = all(own.labels == labels for own in self.models) and len(named) < 2
+        demand(is_alike, "the models are not in the same columns and categories", UNPROVEN)
         demand(isinstance(record["rules"], list), "the certificate's rules are not a list")
-        self.questioned = [CellColumn(record, labels, f) for f, labels in enumerate(self.trees.labels)]
+        self.questioned = [CellColumn(record, own, f) for f, own in enumerate(labels)]
         self.proof = record.get("proof") or {"lengths": []}
         self.cost = COSTS[record["distance_function"]["kind"]](record, self.questioned, self.proof)
         self.columns = self.cost.columns  # perhaps one more
         found = [(rule["kind"], one) for rule in record["rules"] for one in rule_sums(rule, self.questioned)]
         self.rules, self.priced = [one for _, one in found], [one for kind, one in found if kind == "Linear"]
-        self.goals = ways(self.trees, asked.get("target"), int(record["leave"]), int(record["reach"]))
-
-    def is_met(self, goal: Sequence[Test], lost: int) -> bool:
-        """Whether the model, computed as the library computes it, gives an answer where no other leaves are left."""
-        left = list(members(((1 << len(self.trees.value)) - 1) & ~lost))
-        demand(len(left) == len(self.trees.leaves_of), "a single cell is said to be there, and is not")
-        scores = self.trees.scores(left)
-        return all(test.is_met(scores) for test in goal)
+        target, leave, reach = asked.get("target"), int(record["leave"]), int(record["reach"])
+        self.goals = agreed(self.models, target, reach) if also else ways(self.models[0], target, leave, reach)
 
     def is_answer(self, values: Sequence[float]) -> bool:
-        """Whether the model gives a point what is asked for."""
+        """Whether every model gives a point what is asked for."""
         for column, value in zip(self.questioned, values, strict=True):
             column.cells = [(value, value)]
             column.numbers = [ends for ends in column.cells if value == value]
-        lost = Leaves(self.trees, self.questioned).lost([1] * len(values))
-        return any(self.is_met(goal, lost) for goal in self.goals)
+        lost = Leaves(self.models, self.questioned).lost([1] * len(values))
+        return any(all(test.is_met(lost) for test in goal) for goal in self.goals)
 
     def fulfils(self, values: Sequence[float], sums: Sequence[Inequality]) -> bool:
         """Whether a point does: it is a box of a single cell a column."""
@@ -635,7 +657,7 @@ class Proof:
         demand(all(map(CellColumn.allows, self.questioned, values)), "the point has a value that is not allowed")
         demand(self.fulfils(values, self.rules), "the point breaks a rule")
         near, far = (Fraction(claimed) * (1 + by * Fraction(1, 10**9)) + by * self.cost.noise for by in (-1, 1))
-        at = self.cost.placed(values)
+        at = [] if type(self.cost) is PerColumn else self.cost.placed(values)  # where no value may be missing
         is_near, is_nearer = (self.fulfils(values, self.cost.sums(below, at, [])) for below in (far, near))
         demand(is_near and (near <= 0 or not is_nearer), f"the point is not {claimed:.9g} away")
         demand(self.is_answer(values), "the model does not give the wanted answer")
@@ -650,7 +672,7 @@ class Proof:
         demand((below == math.inf) == is_all and is_enough, "the proof is not about what is claimed")
         for column, cells in zip(self.questioned, self.proof["cells"], strict=True):
             column.cut(cells)
-        self.below, self.leaves = None if is_all else Fraction(below), Leaves(self.trees, self.columns)
+        self.below, self.leaves = None if is_all else Fraction(below), Leaves(self.models, self.columns)
         whole = [(1 << len(column.cells)) - 1 for column in self.columns]
         sums = [*self.rules, *([] if is_all else self.cost.sums(Fraction(below), [], None))]
         self.always = [one.over(self.ends(whole)) for one in sums]
@@ -689,7 +711,7 @@ class Proof:
                 lost = self.leaves.lost(box[0]) if box else 0
                 demand(not box or token != EMPTY, "of a box something is left")
                 demand(not box or not test or test.is_beyond(lost), "in a box the score is within reach")
-                demand(not box or token != CELL or not self.is_met(goal, lost), "a box holds an answer")
+                demand(not box or token != CELL or not all(test.is_met(lost) for test in goal), "a box holds an answer")
                 n_closed += 1
         demand(next(tokens, None) is None, "the proof goes on after every box is closed")
         return n_closed
@@ -719,13 +741,13 @@ class Proof:
         return (cells, weights) if all(cells) else None
 
 
-def check(certificate: Json, model: Json) -> list[str]:
+def check(certificate: Json, *models: Json) -> list[str]:
     """What holds, in sentences."""
     status, bound, point = certificate["status"], number(certificate["lower_bound"]), certificate["point"]
     demand(status in ("OPTIMAL", "BOUNDED", "INFEASIBLE", "FOUND", "NOT_FOUND"), f"{status!r} is not a status")
     demand(bound >= 0 and (bound == math.inf) == (status == "INFEASIBLE"), "status and bound do not go together")
     demand((point is not None) == (status in ("OPTIMAL", "BOUNDED", "FOUND")), "status and point do not go together")
-    case, sentences = Proof(certificate, model), []
+    case, sentences = Proof(certificate, *models), []
     if certificate["question"].get("target") is None and int(certificate["reach"]) < 0:
         demand(not case.is_answer([column.row for column in case.questioned]), "the row is not of the class to be left")
     if point is not None:
@@ -739,15 +761,15 @@ def check(certificate: Json, model: Json) -> list[str]:
 
 ASSUMED = (
     "This holds if the question in the certificate (row, limits, rules, scales, distance, target) is the one you ask, "
-    "and the model file is the model: values are compared in its input type, leaves added up in its order and type of "
+    "and each model file is its model: values are compared in its input type, leaves added up in its order and type of "
     f"numbers, and a library's own exponentials (for probabilities) are right to {LINK_ULPS} units in the last place."
 )
 
 
-def judge(certificate: Json, model: Json) -> tuple[int, list[str]]:
-    """The exit code, and what is to be said."""
+def judge(certificate: Json, *models: Json) -> tuple[int, list[str]]:
+    """The exit code, and what is to be said of the model and of the others that have to agree, in their order."""
     try:
-        return ACCEPTED, ["ACCEPTED.", *check(certificate, model), ASSUMED]
+        return ACCEPTED, ["ACCEPTED.", *check(certificate, *models), ASSUMED]
     except VerdictError as verdict:
         why, code = verdict.args
         return code, [f"{'REJECTED' if code == REJECTED else 'NOT PROVEN'}: {why}."]
@@ -756,8 +778,8 @@ def judge(certificate: Json, model: Json) -> tuple[int, list[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge the certificate in the first file by the model in the second, compressed or not; the exit code."""
-    if len(arguments) != 2:
+    """Judge the certificate in the first file by the models in the others, compressed or not; the exit code."""
+    if len(arguments) < 2:
         print(str(__doc__).split("\n", 1)[0])
         return MISUSE
     try:

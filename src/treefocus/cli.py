@@ -26,6 +26,7 @@ from treefocus.errors import InvalidInput, StorageFailed, TreefocusError
 from treefocus.evaluation.commands import register
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
+from treefocus.explanation.verifying import companions_of
 from treefocus.explanation.verifying import verify as check_certificate
 from treefocus.model.forest import read_json
 
@@ -221,6 +222,10 @@ def merge(
 def check_proof(
     certificate: Annotated[Path, typer.Argument(metavar="CERT", help="A certificate with a proof, as JSON.")],
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model it speaks of, as for explain.")],
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="MODEL", help="Another model that it speaks of. Repeatable, in any order."),
+    ] = None,
     allow_pickle: Annotated[
         bool, typer.Option("--allow-pickle", help="Read MODEL from a pickle: only for files you trust.")
     ] = False,
@@ -228,14 +233,21 @@ def check_proof(
     """Check a certificate and the proof in it, by a program that shares no code with the search.
 
     The program is one file, treefocus/check.py, for anybody to read and to run alone: python check.py CERT MODEL, with
-    MODEL a forest saved as JSON (Forest.save). This command brings other model files into that form first.
+    MODEL a forest saved as JSON (Forest.save), and behind it the other models of a joint question as the certificate
+    names them. This command brings other model files into that form first, and into that order.
 
     The exit code is 0 if the certificate is accepted, 1 if it is rejected, and 3 if it is not proven.
     """
     if not certificate.is_file():
         raise InvalidInput(f"There is no file {certificate}.")
     forest = translate(load_model(model, allow_pickle=allow_pickle)).forest
-    code, sentences = judge(read_json(certificate), forest.to_record())
+    files = [translate(load_model(path, allow_pickle=allow_pickle)).forest for path in also or ()]
+    record = read_json(certificate)
+    others = companions_of(record, files)
+    if others is None or len(others) != len(files):
+        typer.echo("NOT PROVEN: the certificate is about other models than these; --also names those besides MODEL.")
+        raise typer.Exit(NOT_CHECKED)
+    code, sentences = judge(record, forest.to_record(), *(own.forest.to_record() for own in others))
     typer.echo("\n".join(sentences))
     if code:
         raise typer.Exit(code)

@@ -292,9 +292,10 @@ def _certificate(row: _Row, one: Explanation, explainer: Explainer) -> None:
 def _proof(row: _Row, one: Explanation, explainer: Explainer) -> None:
     """Whether the checker, which shares no code with the search, follows the proof."""
     record = json.loads(json.dumps(one.certificate(proof=True)))
-    if (row.problem.also or row.problem.tolerance) and "proof" not in record:
-        return  # of several models at once, or of room to move, no proof is written
-    code, sentences = judge(record, json.loads(json.dumps(explainer.forest.to_record())))
+    if row.problem.tolerance and "proof" not in record:
+        return  # of room to move no proof is written
+    files = [json.loads(json.dumps(own.to_record())) for own in (explainer.forest, *explainer.also)]
+    code, sentences = judge(record, *files)
     row.check("proof", code != REJECTED, " ".join(sentences))
     row.verdict.checked["proof accepted"] += code == ACCEPTED and "proof" in record
 

@@ -114,6 +114,8 @@ def _conditions(batch: Batch, column: int) -> list[float]:
 
 def _inside(batch: Batch, column: int, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
     """The first and the last allowed number of every range, the first above the last where there is none."""
+    if not batch.low[0, column] <= batch.high[0, column]:  # nothing is within, as of a missing value that may only fall
+        return np.full(len(begin), np.inf), np.full(len(begin), -np.inf)
     low = np.maximum(begin, batch.low[0, column])
     high = np.minimum(end, batch.high[0, column])
     if batch.grain[column] == LISTED:

@@ -76,11 +76,13 @@ def certify(
 
 
 def _is_sound(record: dict[str, Any], argument: dict[str, Any], problem: Problem) -> bool:
-    """Whether the checker follows a proof that rests on points or prices, where it allows for more rounding."""
-    if problem.distance.norms is not None and not any(isinstance(rule, LinearRule) for rule in problem.batch.rules.all):
+    """Whether the checker follows a proof of points, prices or several models, where it allows for more rounding."""
+    is_plain = problem.distance.norms is not None and not problem.also
+    if is_plain and not any(isinstance(rule, LinearRule) for rule in problem.batch.rules.all):
         return True
-    written = json.loads(json.dumps(record | {"proof": argument}))
-    return judge(written, json.loads(json.dumps(problem.model.to_record())))[0] != REJECTED
+    written, models = record | {"proof": argument}, (problem.model, *(one.forest for one in problem.also))
+    records = [json.loads(json.dumps(one)) for one in (written, *(own.to_record() for own in models))]
+    return judge(*records)[0] != REJECTED
 
 
 def digest(record: dict[str, Any]) -> str:

@@ -34,11 +34,12 @@ _FINEST = 4096  # parts of a cosine's length; a column has an eighth of them
 
 def prove(problem: Problem, lower_bound: float) -> Iterator[dict[str, Any]]:
     """Proofs of a problem of one row, the shortest first; none where there is nothing to prove, or nothing to write."""
-    problem = problem.loosened()
+    is_limited, problem = problem.isolation is not None, problem.loosened()
     distance = problem.distance.compiled if problem.distance.norms is None else problem.distance.norms
-    # The model's own number is another than its trees', other forests have a say, or there has to be room to move.
-    is_wrapped = bool(problem.model.maps or problem.model.rounding or problem.model.voices or problem.forest.members)
-    is_wrapped |= problem.room is not None
+    # A model's own number is another than its trees', an isolation forest has a say, or there has to be room to move.
+    models = problem.model, *(one.forest for one in problem.also)
+    is_wrapped = any(bool(own.maps or own.rounding or own.voices) for own in models)
+    is_wrapped |= is_limited or problem.room is not None or any(one.margin for one in problem.also)
     below = lower_bound * (1 - _CLAIMED) - (_NOISE[distance.metric] if isinstance(distance, CompiledDistance) else 0.0)
     if distance is None or is_wrapped or not below > 0:
         return

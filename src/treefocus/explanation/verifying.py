@@ -115,7 +115,7 @@ def verify(
         Check("the certificate is as it was written", certificate.get("fingerprint") == digest(body)),
         _check_forest(certificate, forest),
     ]
-    others = _companions(certificate, also)
+    others = companions_of(certificate, also)
     if "also" in certificate:
         checks.append(Check("and of these other models", others is not None))
     if others is None or not checks[1].holds:
@@ -143,10 +143,13 @@ def _worded(certificate: dict[str, Any], forest: Forest) -> Forest:
         raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
 
 
-def _companions(certificate: dict[str, Any], also: Sequence[Forest]) -> tuple[Companion, ...] | None:
+def companions_of(certificate: dict[str, Any], also: Sequence[Forest]) -> tuple[Companion, ...] | None:
     """The other models that a certificate speaks of, as it names them; None where one is not at hand."""
     known = {fingerprint(forest): forest for forest in also}
-    named = [(one.get("forest"), float(one.get("margin", 0.0))) for one in certificate.get("also", [])]
+    try:
+        named = [(one.get("forest"), float(one.get("margin", 0.0))) for one in certificate.get("also", [])]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
     if any(name not in known for name, _ in named):
         return None
     return tuple(Companion(known[name], margin) for name, margin in named)
