@@ -26,6 +26,7 @@ from treefocus import (
     Manhattan,
     Probability,
     Range,
+    UnsupportedModel,
     verify,
 )
 from treefocus.cli import app
@@ -61,6 +62,19 @@ def test_what_the_search_returns_is_certified(name):
     explainer, found = explained(DISTANCES[name])
     for one in found:
         assert not verify(through_json(one.certificate()), explainer.forest).failed
+
+
+def test_a_trained_model_is_checked_against_as_its_forest_is():
+    explainer, found = explained()
+    certificate = through_json(found[0].certificate())
+    assert verify(certificate, MODEL) == verify(certificate, explainer.forest)
+    other = RandomForestClassifier(15, max_depth=4, random_state=1).fit(ROWS, LABELS)
+    assert "it speaks of this model" in [check.claim for check in verify(certificate, other).failed]
+    assert verify(certificate, MODEL, also=[other]) == verify(certificate, explainer.forest)
+    with pytest.raises(UnsupportedModel, match=r"supported are .*explainer\.forest"):
+        verify(certificate, explainer)
+    with pytest.raises(InvalidInput, match="certificate must be a dict"):
+        verify("certificate.json", MODEL)
 
 
 @pytest.mark.parametrize("name", ["euclidean", "manhattan", "sum"])

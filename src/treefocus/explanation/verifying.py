@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from treefocus import kernels
-from treefocus.errors import InvalidInput, reject
+from treefocus.adapters import translate
+from treefocus.adapters.trust import trusted
+from treefocus.errors import InvalidInput, UnsupportedModel, reject
 from treefocus.explanation.certificate import EARLIER, FORMAT, digest
 from treefocus.model.fingerprint import digest_of_trees, fingerprint
 from treefocus.model.forest import Floats, Forest
@@ -71,21 +73,22 @@ class Verification:
 
 def verify(
     certificate: dict[str, Any],
-    forest: Forest,
+    model: Any,
     *,
-    also: Sequence[Forest] = (),
+    also: Sequence[Any] = (),
     reprove: bool = False,
     time_limit: float | None = None,
 ) -> Verification:
-    """Check a certificate against a forest.
+    """Check a certificate against a model.
 
     Parameters
     ----------
     certificate : dict
         As `Explanation.certificate` makes it.
-    forest : Forest
-        The model it speaks of.
-    also : sequence of Forest
+    model : object
+        What it speaks of: a trained model as an `Explainer` takes it, or a `Forest`. Where the explainer put one-hot
+        columns together, or learnt its categories from the data, `explainer.forest`.
+    also : sequence
         The other models that it speaks of, where several have to give the wanted outcome, in any order
         (`explainer.also`).
     reprove : bool
@@ -103,14 +106,16 @@ def verify(
     >>> model = DecisionTreeClassifier().fit(data, ["low", "low", "high", "high"])
     >>> explainer = Explainer(model, data)
     >>> certificate = explainer.explain(data[:1])[0].certificate()
-    >>> verify(certificate, explainer.forest, reprove=True).holds
+    >>> verify(certificate, model, reprove=True).holds
     True
     """
     check_time_limit(time_limit)
+    if not isinstance(certificate, dict):
+        reject("certificate", "a dict, as Explanation.certificate() makes it or json.load reads it", repr(certificate))
     if certificate.get("format") not in (FORMAT, EARLIER):
         reject("The certificate's format", f"{FORMAT!r} or {EARLIER!r}", repr(certificate.get("format")))
     body = {key: value for key, value in certificate.items() if key != "fingerprint"}
-    forest = _worded(certificate, forest)
+    forest, also = _worded(certificate, _forest_of(model)), [_forest_of(one) for one in also]
     checks = [
         Check("the certificate is as it was written", certificate.get("fingerprint") == digest(body)),
         _check_forest(certificate, forest),
@@ -131,6 +136,18 @@ def verify(
     if claim.is_about_others:
         checks.append(_prove_again(problem, claim, time_limit) if reprove else _not_proven(claim))
     return Verification(tuple(checks))
+
+
+def _forest_of(model: Any) -> Forest:
+    """A model's translation, held against the model as an explainer does."""
+    instead = "Give the forest that the explainer knows: explainer.forest."
+    try:
+        source = trusted(translate(model))
+    except UnsupportedModel as error:
+        raise UnsupportedModel(f"{error} {instead}") from error
+    if source.with_words is not None:
+        raise UnsupportedModel(f"A {type(model).__name__} keeps only hashes of its categories. {instead}")
+    return source.forest
 
 
 def _worded(certificate: dict[str, Any], forest: Forest) -> Forest:
