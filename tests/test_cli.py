@@ -506,3 +506,11 @@ def test_schema_suggests_constraints(tmp_path):
     result = run("schema", path, "--suggest")
     assert "net - gross <= 0  # holds in all 200 rows" in result.output
     assert "The rows seem to obey" not in run("schema", path).output
+
+
+def test_schema_reads_decimal_commas_and_leaves_names_of_rows_out(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("person;net\n" + "".join(f"A{i};{i // 4},{25 * (i % 4):02d}\n" for i in range(60)))
+    output = run("schema", path, "--decimal", ",", "--id", "person").output
+    assert "by 0.25" in output
+    assert "person" not in output

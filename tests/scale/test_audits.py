@@ -106,6 +106,19 @@ def test_the_command_line_audits_a_file(rows: pa.Table, tmp_path: Path) -> None:
     assert "sex = f" in (tmp_path / "audit.txt").read_text(encoding="utf-8")
 
 
+def test_the_command_line_audits_answers_with_room(rows: pa.Table, tmp_path: Path) -> None:
+    loans.forest().save(tmp_path / "model.json")
+    csv.write_csv(rows.slice(0, 20), tmp_path / "rows.csv")
+    arguments = ["audit", str(tmp_path / "model.json"), str(tmp_path / "rows.csv"), "--target", "approved"]
+    arguments += ["--ignore", "customer", "--ignore", "sex"]
+    away = []
+    for more in ([], ["--tolerance", "above 20%, below 20%"]):
+        result = CliRunner().invoke(app, [*arguments, *more])
+        assert result.exit_code == 0, result.output
+        away.append(float(result.output.split("The way out is ")[1].split()[0]))
+    assert away[0] < away[1]
+
+
 @pytest.mark.parametrize(
     ("more", "word"),
     [

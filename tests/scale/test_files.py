@@ -341,15 +341,15 @@ def test_marks_other_than_the_usual_ones(explainer: Explainer, tmp_path: Path, c
     assert "is not a number" in answers(tmp_path / "wrong")["reason"][0].as_py()
 
 
-@pytest.mark.parametrize(("mark", "typed"), [(";", ";"), ("\t", "tab"), ("\t", "\\t"), ("|", "|")])
+@pytest.mark.parametrize(("mark", "typed"), [(";", None), (";", ";"), ("\t", "tab"), ("\t", "\\t"), ("|", "|")])
 def test_training_rows_may_be_written_in_the_usual_way(
-    explainer: Explainer, tmp_path: Path, customers: list[list[str]], command: list[str], mark: str, typed: str
+    explainer: Explainer, tmp_path: Path, customers: list[list[str]], command: list[str], mark: str, typed: str | None
 ) -> None:
     written(tmp_path / "rows.csv", customers)
     other = (tmp_path / "rows.csv").read_text().replace(",", mark).replace(".", ",")
     (tmp_path / "rows.csv").write_text(other)
     command[2] = str(tmp_path / "rows.csv")
-    shape = ["--delimiter", typed, "--decimal", ","]
+    shape = [*([] if typed is None else ["--delimiter", typed]), "--decimal", ","]
     for name in ("usual", "alike"):
         result = CliRunner().invoke(app, [*command, *shape, "-o", str(tmp_path / name)])
         assert result.exit_code == 0, result.output
@@ -473,7 +473,7 @@ def test_empty_lines_and_lines_inside_cells_are_counted(explainer: Explainer, tm
         (("--max-invalid", "1"), 3, "2 of 60 rows are INVALID, more than --max-invalid 1 allows"),
         (("--max-invalid", "0.5"), 2, "--max-invalid must be a share from 0% to 100%, or a whole number of rows"),
         (("--encoding", "utf-16"), 2, "encoding must be one that writes digits"),
-        (("--decimal", ","), 2, "cannot have ',' between cells and in numbers; say another delimiter"),
+        (("--decimal", ",", "--delimiter", ","), 2, "delimiter must be another character than decimal"),
     ],
 )
 def test_too_many_bad_rows_are_not_an_end_like_another(

@@ -43,7 +43,7 @@ AuditOutput = Annotated[
 ]
 
 
-@takes_question(without=("also", "refits", "hold", "tolerance", "ways", "id_"))
+@takes_question(without=("also", "refits", "hold", "ways", "id_"))
 def audit(
     model: options.Model,
     data: DataFile = None,

@@ -14,6 +14,7 @@ import typer
 from treefocus.adapters import load_model
 from treefocus.commands.reading import constraints_of, numbers_of, target_of, weights_of
 from treefocus.commands.schema import read_schema
+from treefocus.commands.written import Decimal, Delimiter, Encoding, written_in
 from treefocus.model.forest import Forest
 from treefocus.options import OPTIONS
 from treefocus.tables.text import STANDARD, TextFormat
@@ -132,23 +133,14 @@ class TypedQuestion:
             "only for files you trust. The other formats hold numbers and run nothing.",
         ),
     ] = False
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="Of text files: utf-8, latin-1, cp1252, ...")] = (
-        STANDARD.encoding
-    )
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER", help="Between cells, tab for a tab; a comma in .csv, a tab in .tsv if not given."
-        ),
-    ] = STANDARD.delimiter
-    decimal: Annotated[str, typer.Option(metavar="CHARACTER", help="Before the fraction of a number: . or ,")] = (
-        STANDARD.decimal
-    )
+    encoding: Encoding = STANDARD.encoding
+    delimiter: Delimiter = STANDARD.delimiter
+    decimal: Decimal = STANDARD.decimal
 
     @property
     def text(self) -> TextFormat:
         """How text files are written."""
-        return TextFormat(self.encoding, "\t" if self.delimiter in ("tab", "\\t") else self.delimiter, self.decimal)
+        return written_in(self.encoding, self.delimiter, self.decimal)
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from treefocus.commands.written import Decimal, Delimiter, Encoding, written_in
 from treefocus.constraints.suggest import suggest_constraints
 from treefocus.errors import InvalidInput
 from treefocus.schema.schema import Schema
 from treefocus.tables.files import TABLE_FILES, check_suffix, read_columns
+from treefocus.tables.text import STANDARD
 
 SCHEMA_FILES = (".yaml", ".yml")
 
@@ -30,6 +32,12 @@ def schema(
     exceptions: Annotated[
         float, typer.Option(metavar="SHARE", help="With --suggest: the share of rows that may break a constraint.")
     ] = 0.0,
+    id_: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="A column that names the rows; not the model's.")
+    ] = None,
+    encoding: Encoding = STANDARD.encoding,
+    delimiter: Delimiter = STANDARD.delimiter,
+    decimal: Decimal = STANDARD.decimal,
 ) -> None:
     """Guess what the columns of DATA are: whole numbers, steps, categories, one-hot groups.
 
@@ -49,7 +57,8 @@ def schema(
         check_suffix(output, SCHEMA_FILES)
         if not output.parent.is_dir():
             raise InvalidInput(f"There is no folder {output.parent}.")
-    columns = read_columns(data, ignore or ())
+    left_out = (*(ignore or ()), *([] if id_ is None else [id_]))
+    columns = read_columns(data, left_out, written_in(encoding, delimiter, decimal))
     guessed = Schema.infer(columns)
     typer.echo(str(guessed))
     if suggest:

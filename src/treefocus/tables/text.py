@@ -36,7 +36,8 @@ class Suffixed(Protocol):
 class TextFormat:
     """How a .csv or .tsv file is written.
 
-    delimiter: between cells; None for a comma in .csv and a tab in .tsv. decimal: the mark before the fraction.
+    delimiter: between cells; None for a tab in .tsv and, in .csv, a comma, or a semicolon where the comma stands in
+    numbers. decimal: the mark before the fraction.
     """
 
     encoding: str = "utf-8"
@@ -59,10 +60,7 @@ class TextFormat:
 
     def delimiter_of(self, path: Suffixed) -> str:
         """What stands between the cells of a file."""
-        found = self.delimiter or ("\t" if path.suffix == ".tsv" else ",")
-        if found == self.decimal:
-            raise InvalidInput(f"{path} cannot have {found!r} between cells and in numbers; say another delimiter.")
-        return found
+        return self.delimiter or ("\t" if path.suffix == ".tsv" else ";" if self.decimal == "," else ",")
 
     def decoded(self, line: bytes, number: int, path: object) -> str:
         """A line of a file, without the mark that some programs put before the first one."""
