@@ -149,6 +149,14 @@ def known_hashes(data: dict[str, Any], hashes: Sequence[int]) -> set[int]:
     return {int(value) for value, key in zip(given.tolist(), keys.tolist(), strict=True) if key in known}
 
 
+def _side(key: Key, is_right: Bits, whole: Bits) -> int | tuple[Key, Bits]:
+    """The side of all that can come to a question about one column, or what of it goes left."""
+    to_left = whole & ~is_right
+    if not to_left.any():
+        return 1
+    return (key, to_left) if (whole & is_right).any() else 0
+
+
 class Growth:
     """Nodes of one tree, added as questions come: numbers of nodes, sets, and what can still come to a node."""
 
@@ -158,6 +166,8 @@ class Growth:
         self.leaf: list[int] = []  # the number of a leaf's value, -1 at a split
         self._size, self._missing_left = size, missing_left
         self._members: dict[bytes, list[int]] = {}
+        self._whole: dict[Key, Bits] = {}
+        self._sides: dict[tuple[Key, bytes, bytes], int | tuple[Key, Bits]] = {}
 
     def grow(self, ask: Callable[[int], SplitTable | int], state: int, step: Callable[[int, int], int]) -> None:
         """Add the tree of a state: `ask` has its question, or its leaf's number; `step(state, side)` the next state."""
@@ -198,13 +208,13 @@ class Growth:
 
         Of several columns the first of which values differ: those like its first value go left.
         """
-        if len(question.keys) == 1:
+        if len(question.keys) == 1:  # asked again on every path of a symmetric tree
             key = question.keys[0]
             whole = self._left_over(key, left_over)
-            to_left = whole & ~question.is_right
-            if not to_left.any():
-                return 1
-            return (key, to_left) if (whole & question.is_right).any() else 0
+            asked = key, question.is_right.tobytes(), whole.tobytes()
+            if asked not in self._sides:
+                self._sides[asked] = _side(key, question.is_right, whole)
+            return self._sides[asked]
         values = [np.flatnonzero(self._left_over(key, left_over)) for key in question.keys]
         part = question.is_right[np.ix_(*values)]
         if part.all() or not part.any():
@@ -220,7 +230,11 @@ class Growth:
 
     def _left_over(self, key: Key, left_over: dict[Key, Bits]) -> Bits:
         known = left_over.get(key)
-        return np.ones(self._size(key), bool) if known is None else known
+        if known is not None:
+            return known
+        if key not in self._whole:
+            self._whole[key] = np.ones(self._size(key), bool)
+        return self._whole[key]
 
     @staticmethod
     def _check_size(number: int) -> None:
