@@ -17,7 +17,7 @@ Cut Brancher::choose() {
     const std::vector<double>& weight = one.test().weight;
     // What a tree would add if the point went to its best leaf: only these trees pull.
     gain_.resize(at_.forest.n_trees());
-    for (std::int32_t tree = 0; tree < at_.forest.n_trees(); ++tree)
+    for (std::int32_t tree = one.first_tree(); tree < one.end_tree(); ++tree)
         // Never negative while the point is in the box, for then its leaf is in reach and no better
         // than the best.
         gain_[tree] = one.best_of(tree) - weight[at_.walker.leaves()[tree]];

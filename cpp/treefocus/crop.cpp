@@ -171,18 +171,21 @@ void Crop::number_slots() {
 }
 
 void Ranking::take(const ScoreTest& test, const Crop& crop) {
-    weight.resize(crop.leaf.size());
-    for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = test.weight[crop.leaf[i]];
-    finish(crop);
+    first_open = crop.tree_start[test.first_tree];
+    weight.resize(crop.tree_start[test.end_tree] - first_open);
+    for (std::size_t i = 0; i < weight.size(); ++i)
+        weight[i] = test.weight[crop.leaf[first_open + i]];
+    finish(crop, test.first_tree, test.end_tree);
 }
 
 // Children stand behind their parents.
-void Ranking::finish(const Crop& crop) {
-    most.resize(crop.turn.size());
+void Ranking::finish(const Crop& crop, std::int32_t first_tree, std::int32_t end_tree) {
+    first_turn = crop.turn_start(first_tree);
+    most.resize(crop.turn_start(end_tree) - first_turn);
     for (std::size_t i = most.size(); i-- > 0;) {
-        const Crop::Turn& at = crop.turn[i];
-        if (at.feature >= 0) most[i] = std::max(most[i + 1], most[at.right]);
-        else most[i] = at.split < 0 ? -kInfinity : weight[at.split];
+        const Crop::Turn& at = crop.turn[first_turn + i];
+        if (at.feature >= 0) most[i] = std::max(most[i + 1], most[at.right - first_turn]);
+        else most[i] = at.split < 0 ? -kInfinity : weight[at.split - first_open];
     }
 }
 

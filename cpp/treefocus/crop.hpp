@@ -48,6 +48,10 @@ struct Crop {
     std::int32_t n_slots() const { return static_cast<std::int32_t>(slot_tree.size()); }
     std::int32_t n_turns() const { return static_cast<std::int32_t>(turn.size()); }
     std::int32_t n_trees() const { return static_cast<std::int32_t>(tree_start.size()) - 1; }
+    // Where the nodes of the trees before this one end.
+    std::int32_t turn_start(std::int32_t tree) const {
+        return tree == n_trees() ? n_turns() : root[tree];
+    }
 
     // Which sides of a node some point of a box goes to.
     bool goes_left(const Turn& at, const Box& box) const {
@@ -79,13 +83,16 @@ private:
     std::vector<Turn> turns_;
 };
 
-// Weights of a crop's leaves, and the largest below every node.
+// Weights of a crop's leaves, and the largest below every node: of some trees in a row alone, or
+// many models that have to agree would cost the square of their number.
 struct Ranking {
-    std::vector<double> weight;  // (n_open,)
-    std::vector<double> most;    // (n_turns,)
-    // A test's own weights.
+    std::vector<double> weight;  // of the leaves from first_open on
+    std::vector<double> most;    // of the nodes from first_turn on
+    std::int32_t first_open = 0, first_turn = 0;
+    // A test's own weights, of the trees that it asks.
     void take(const ScoreTest& test, const Crop& crop);
-    void finish(const Crop& crop);  // from weights to the largest of them
+    // From the weights to the largest of them.
+    void finish(const Crop& crop, std::int32_t first_tree, std::int32_t end_tree);
 };
 
 }  // namespace treefocus

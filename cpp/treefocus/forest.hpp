@@ -124,6 +124,11 @@ struct Forest {
                                           : code <= code_split[node];
     }
 
+    // How many leaves the trees before this one have.
+    std::int32_t leaf_start(std::int32_t tree) const {
+        return tree < n_trees() ? first_leaf[tree_start[tree]] : n_leaves();
+    }
+
     // The leaf that a point reaches from a node of one tree.
     std::int32_t leaf_below(std::int32_t node, const std::int32_t* codes) const {
         while (feature[node] >= 0)

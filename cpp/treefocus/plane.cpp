@@ -109,14 +109,21 @@ void Plane::ask(const std::vector<Goal>& goals) {
 }
 
 // The sum of a test over the plane: every rectangle adds its weight at one corner and takes it back
-// at the others.
+// at the others. Leaves come tree after tree, so that those of the trees asked are a run: of many
+// models that have to agree each test goes through its own model's alone.
 void Plane::add_up(const ScoreTest& test) {
     const std::int32_t n_rows = f_.n_runs(), n_columns = g_.n_runs(), width = n_columns + 1;
     sum_.assign(static_cast<std::size_t>(n_rows + 1) * width, 0.0);
+    const std::int32_t begin = forest_.leaf_start(test.first_tree),
+                       end = forest_.leaf_start(test.end_tree);
     double still = 0.0, most = 0.0;
-    for (const std::int32_t leaf : still_)
-        still += test.weight[leaf], most += std::abs(test.weight[leaf]);
-    for (const Rectangle& r : rectangles_) {
+    for (auto leaf = std::lower_bound(still_.begin(), still_.end(), begin);
+         leaf != still_.end() && *leaf < end; ++leaf)
+        still += test.weight[*leaf], most += std::abs(test.weight[*leaf]);
+    const auto first = std::partition_point(rectangles_.begin(), rectangles_.end(),
+                                            [&](const Rectangle& r) { return r.node < begin; });
+    for (auto at = first; at != rectangles_.end() && at->node < end; ++at) {
+        const Rectangle& r = *at;
         const double weight = test.weight[r.node];
         double* top = sum_.data() + static_cast<std::size_t>(f_.run_of[r.f_low - f_.low]) * width;
         double* bottom =

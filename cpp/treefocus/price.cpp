@@ -558,7 +558,7 @@ void Price::export_to(Ranking& ranking) const {
     for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree)
         for (std::int32_t i = crop_->tree_start[tree]; i < crop_->tree_start[tree + 1]; ++i)
             ranking.weight[i] = -(value_[i] + common_[tree]);
-    ranking.finish(*crop_);
+    ranking.finish(*crop_, 0, crop_->n_trees());
 }
 
 }  // namespace treefocus

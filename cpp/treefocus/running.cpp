@@ -20,43 +20,42 @@ Running::Running(const Ranking& ranking, const ScoreTest* test, double need_, co
       ranking_(&ranking),
       test_(test),
       crop_(&crop),
-      position_(crop.n_trees()),
-      low_(crop.n_slots(), kLowest),
-      high_(crop.n_slots(), kHighest),
+      first_tree_(test ? test->first_tree : 0),
+      position_((test ? test->end_tree : crop.n_trees()) - first_tree_, -1),
       has_sets_(crop.whole->n_sets() > 0) {
-    // The slots of trees that the test does not ask are asked for nothing, and stay so.
-    const bool is_of_all = !test || test->end_tree - test->first_tree == crop.n_trees();
-    const std::int32_t first = is_of_all ? 0 : test->first_tree,
-                       end = is_of_all ? crop.n_trees() : test->end_tree;
-    if (!is_of_all) {
-        std::copy(crop.tree_start.begin(), crop.tree_start.end() - 1, position_.begin());
-        list_slots(first, end);
-    }
-    for (std::int32_t tree = first; tree < end; ++tree) {
+    make_slots();
+    for (std::int32_t tree = first_tree_; tree < end_tree(); ++tree) {
         // Every tree of the crop has a leaf that the box reaches.
-        const std::int32_t at = best_in(tree, kInfinity, box);
-        position_[tree] = at;
-        place(tree, at);
+        place(tree, best_in(tree, kInfinity, box));
         total += best_of(tree);
     }
 }
 
-// A feature's slots stand in the order of their trees.
-void Running::list_slots(std::int32_t first_tree, std::int32_t end_tree) {
+// A feature's slots stand in the order of their trees, so that those of the trees asked are a run
+// of them.
+void Running::make_slots() {
+    const std::size_t d = crop_->slot_start.size() - 1;
     const auto tree = crop_->slot_tree.begin();
-    for (std::size_t f = 0; f + 1 < crop_->slot_start.size(); ++f) {
+    slot_start_.resize(d + 1);
+    skipped_.resize(d);
+    for (std::size_t f = 0; f < d; ++f) {
         const auto begin = tree + crop_->slot_start[f], end = tree + crop_->slot_start[f + 1];
-        slots_.push_back(
-            static_cast<std::int32_t>(std::lower_bound(begin, end, first_tree) - tree));
-        slots_.push_back(static_cast<std::int32_t>(std::lower_bound(begin, end, end_tree) - tree));
+        const auto first = std::lower_bound(begin, end, first_tree_);
+        const auto last = std::lower_bound(first, end, end_tree());
+        skipped_[f] = static_cast<std::int32_t>(first - tree) - slot_start_[f];
+        slot_start_[f + 1] = slot_start_[f] + static_cast<std::int32_t>(last - first);
     }
+    low_.assign(slot_start_[d], kLowest);
+    high_.assign(slot_start_[d], kHighest);
 }
 
 // The tree's best leaf in a box, -1 if there is none; no leaf there is worth more than `most`. Of
 // two sides that may have as good a leaf the left one is looked at first.
 std::int32_t Running::best_in(std::int32_t tree, double most, const Box& box) {
     const Crop& crop = *crop_;
-    const std::vector<double>& of_node = ranking_->most;
+    const auto most_below = [&](std::int32_t node) {
+        return ranking_->most[node - ranking_->first_turn];
+    };
     std::int32_t best = -1;
     double worth = -kInfinity;
     stack_.clear();
@@ -64,19 +63,19 @@ std::int32_t Running::best_in(std::int32_t tree, double most, const Box& box) {
     while (!stack_.empty() && worth < most) {
         std::int32_t node = stack_.back();
         stack_.pop_back();
-        while (of_node[node] > worth) {
+        while (most_below(node) > worth) {
             const Crop::Turn& at = crop.turn[node];
             ++n_looks;
             if (at.feature < 0) {
                 // Sets that meet the box one by one may not meet it together.
                 if (has_sets_ && !crop.is_reachable(at.split, box)) break;
                 best = at.split;
-                worth = of_node[node];
+                worth = most_below(node);
                 break;
             }
             const bool is_left = crop.goes_left(at, box);
             if (is_left && crop.goes_right(at, box)) {
-                const bool is_left_first = of_node[node + 1] >= of_node[at.right];
+                const bool is_left_first = most_below(node + 1) >= most_below(at.right);
                 stack_.push_back(is_left_first ? at.right : node + 1);
                 node = is_left_first ? node + 1 : at.right;
             } else {
@@ -107,13 +106,15 @@ void Running::put_back(std::int32_t tree, std::int32_t position) {
 
 // Frees the slots of the old wish before it fills those of the new: the two can share features.
 void Running::place(std::int32_t tree, std::int32_t position) {
-    const std::int32_t old = wish(tree);
-    for (std::int32_t i = crop_->start[old]; i < crop_->start[old + 1]; ++i)
-        low_[crop_->slot[i]] = kLowest, high_[crop_->slot[i]] = kHighest;
-    position_[tree] = position;
-    const std::int32_t leaf = wish(tree);
-    for (std::int32_t i = crop_->start[leaf]; i < crop_->start[leaf + 1]; ++i)
-        low_[crop_->slot[i]] = crop_->side[i].low, high_[crop_->slot[i]] = crop_->side[i].high;
+    std::int32_t& at = position_[tree - first_tree_];
+    const Crop& crop = *crop_;
+    const auto slot = [&](std::int32_t i) { return crop.slot[i] - skipped_[crop.side[i].feature]; };
+    if (at >= 0)
+        for (std::int32_t i = crop.start[at]; i < crop.start[at + 1]; ++i)
+            low_[slot(i)] = kLowest, high_[slot(i)] = kHighest;
+    at = position;
+    for (std::int32_t i = crop.start[at]; i < crop.start[at + 1]; ++i)
+        low_[slot(i)] = crop.side[i].low, high_[slot(i)] = crop.side[i].high;
 }
 
 }  // namespace treefocus

@@ -25,18 +25,24 @@ public:
     double need = 0.0, total = 0.0;
     std::int64_t n_looks = 0;  // leaves and blocks of slots that were looked at
     const ScoreTest& test() const { return *test_; }
-    std::int32_t n_trees() const { return static_cast<std::int32_t>(position_.size()); }
+    // The trees that it asks; no others have a wish.
+    std::int32_t first_tree() const { return first_tree_; }
+    std::int32_t end_tree() const {
+        return first_tree_ + static_cast<std::int32_t>(position_.size());
+    }
 
     // The weight of a tree's best leaf in reach.
-    double best_of(std::int32_t tree) const { return ranking_->weight[wish(tree)]; }
+    double best_of(std::int32_t tree) const {
+        return ranking_->weight[wish(tree) - ranking_->first_open];
+    }
 
     // After feature f of the box has shrunk; note(tree, position) tells where a pointer stood
     // before.
     template <class Note>
     void follow(std::int32_t f, const Box& box, const Note& note) {
-        n_looks += (slot_end(f) - slot_begin(f)) / kBlock;
+        n_looks += (slot_start_[f + 1] - slot_start_[f]) / kBlock;
         for_slots_beyond(f, box.low[f], box.high[f], [&](std::int32_t slot) {
-            const std::int32_t tree = crop_->slot_tree[slot], before = position_[tree];
+            const std::int32_t tree = tree_of(f, slot), before = wish(tree);
             if (low_[slot] >= kSet && crop_->is_reachable(wish(tree), box))
                 return;  // the box meets the set
             note(tree, before);
@@ -50,7 +56,7 @@ public:
     template <class Visit>
     void for_wishes_elsewhere(std::int32_t f, std::int32_t code, const Visit& visit) const {
         for_slots_beyond(f, code, code, [&](std::int32_t slot) {
-            visit(crop_->slot_tree[slot], low_[slot], high_[slot]);
+            visit(tree_of(f, slot), low_[slot], high_[slot]);
         });
     }
 
@@ -62,8 +68,8 @@ private:
     template <class Visit>
     void for_slots_beyond(std::int32_t f, std::int32_t low, std::int32_t high,
                           const Visit& visit) const {
-        const std::int32_t end = slot_end(f);
-        for (std::int32_t first = slot_begin(f); first < end; first += kBlock) {
+        const std::int32_t end = slot_start_[f + 1];
+        for (std::int32_t first = slot_start_[f]; first < end; first += kBlock) {
             // Without a branch inside, so that the compiler compares a block at once.
             std::int32_t any = 0;
             if (first + kBlock <= end)
@@ -76,28 +82,26 @@ private:
         }
     }
 
-    // The slots of a feature, of the trees that the test asks.
-    std::int32_t slot_begin(std::int32_t f) const {
-        return slots_.empty() ? crop_->slot_start[f] : slots_[2 * f];
+    std::int32_t tree_of(std::int32_t f, std::int32_t slot) const {
+        return crop_->slot_tree[slot + skipped_[f]];
     }
-    std::int32_t slot_end(std::int32_t f) const {
-        return slots_.empty() ? crop_->slot_start[f + 1] : slots_[2 * f + 1];
-    }
-
-    std::int32_t wish(std::int32_t tree) const { return position_[tree]; }
+    std::int32_t wish(std::int32_t tree) const { return position_[tree - first_tree_]; }
     std::int32_t best_in(std::int32_t tree, double most, const Box& box);
     void move_down(std::int32_t tree, const Box& box);
     void place(std::int32_t tree, std::int32_t position);
-    void list_slots(std::int32_t first_tree, std::int32_t end_tree);
+    void make_slots();
     const Ranking* ranking_ = nullptr;
     const ScoreTest* test_ = nullptr;
     const Crop* crop_ = nullptr;
-    std::vector<std::int32_t> position_;  // (n_trees,) the wish, a leaf of the crop
+    std::int32_t first_tree_ = 0;
+    std::vector<std::int32_t> position_;  // (n trees asked,) the wish, a leaf of the crop
     std::vector<std::int32_t> stack_;     // of nodes that are still to be looked at
-    // (n_slots,) what the wish asks of the feature; everything if nothing
+    // The slots of the trees asked alone, or many models that have to agree would cost the square
+    // of their number: what the wish asks of the feature; everything if nothing.
     std::vector<std::int32_t> low_, high_;
-    bool has_sets_ = false;            // in the forest
-    std::vector<std::int32_t> slots_;  // (2 d,) first and end a feature; empty for all trees
+    std::vector<std::int32_t> slot_start_;  // (d + 1,)
+    std::vector<std::int32_t> skipped_;     // (d,) a slot's number here, plus this, is the crop's
+    bool has_sets_ = false;                 // in the forest
 };
 
 }  // namespace treefocus
