@@ -264,19 +264,18 @@ private:
                !(has_moved(g) && g < f);
     }
 
-    // At most kLargestPlane pairs: wider ones, and sets, which have no plane, go cell by cell.
+    // Sets have no plane and go cell by cell. Of more than kLargestPlane pairs none is tried: one
+    // by one they take longer than the search that follows.
     bool trade(std::int32_t f, std::int32_t g) {
-        if (!forest_.has_sets[f] && !forest_.has_sets[g]) {
-            const Reach of_f = reach(f, g), of_g = reach(g, f);
-            plane_.place(f, of_f.low, of_f.high, g, of_g.low, of_g.high, walker_.codes(),
-                         walker_.leaves());
-            if (plane_.n_cells() <= kLargestPlane) {
-                work_.steps += kPlaneCell * static_cast<std::int64_t>(plane_.n_cells()) +
-                               kPlaneTree * forest_.n_trees();
-                return trade_plane(f, g);
-            }
-        }
-        return trade_cells(f, g) || (has_moved(g) && trade_cells(g, f));
+        if (forest_.has_sets[f] || forest_.has_sets[g])
+            return trade_cells(f, g) || (has_moved(g) && trade_cells(g, f));
+        const Reach of_f = reach(f, g), of_g = reach(g, f);
+        plane_.place(f, of_f.low, of_f.high, g, of_g.low, of_g.high, walker_.codes(),
+                     walker_.leaves());
+        work_.steps += kPlaneTree * forest_.n_trees();
+        if (plane_.n_cells() > kLargestPlane) return false;
+        work_.steps += kPlaneCell * static_cast<std::int64_t>(plane_.n_cells());
+        return trade_plane(f, g);
     }
 
     // Every pair of cells at once.
@@ -370,7 +369,7 @@ private:
         return reach;
     }
 
-    // The same cell by cell, where one of the two has sets or the plane would take too much memory.
+    // The same cell by cell, where one of the two has sets.
     bool trade_cells(std::int32_t f, std::int32_t g) {
         const std::int32_t from = code_of(f);
         for (const std::int32_t code : closer(f)) {
