@@ -15,7 +15,7 @@ from treefocus.model.forest import Floats
 from treefocus.problem.distances import FewestFeatures, Manhattan
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Strategy, check_positive
-from treefocus.search.examples import nearest_examples
+from treefocus.search.examples import near_examples, nearest_examples
 from treefocus.search.focus import Focus
 from treefocus.search.limits import WORK, SearchLimits, check_time_limit, seconds_left
 from treefocus.search.polish import polished
@@ -30,9 +30,11 @@ SEEDS = tuple(
 )
 FIRST_LOOK = 100  # boxes a row before any seed, which prove most rows where there are few thresholds,
 FEW_THRESHOLDS = 64  # at most so many; there seeds would cost more than the proof
-NODE_STEPS = 13  # of work, of a node in an iteration of a descent
+NODE_STEPS = 4  # of work, of a node in an iteration of a descent
 LARGEST_SEED = WORK // 3  # steps; the model that takes more for the first descent is searched without it,
-LARGEST_FURTHER = WORK // 20  # and without the further ones: polish and the search find more in the same time
+LARGEST_FURTHER = WORK // 65  # and without the further ones: polish and the search find more in the same time
+MANY_NODES = 10_000  # of a forest: the search of a row takes so long that more starts cost little beside it,
+FURTHER_EXAMPLES = 20  # so many training rows, where the nearest one alone is not enough
 SEED_TIME = 0.5  # of a time limit: what may be gone when another seed is begun
 
 
@@ -137,7 +139,10 @@ class Auto(Strategy):
         """More seeds, polished before and after another short search."""
         every = np.arange(len(problem))
         self._descend(SEEDS, problem, incumbent, run, spent, every, with_trades=False)
-        self._learn(problem, incumbent, run, spent, every, with_trades=False)
+        if problem.distance.norms is not None and len(problem.forest.feature) >= MANY_NODES:
+            self._learn_more(problem, incumbent, run, spent, every)
+        else:
+            self._learn(problem, incumbent, run, spent, every, with_trades=False)
         self._offer(incumbent.points, problem, incumbent, run, spent, every)
         found = proven(problem, incumbent, run, limits, spent, kernels.SHORT_TRY)
         self._offer(found.points, problem, incumbent, run, spent, every)
@@ -204,6 +209,20 @@ class Auto(Strategy):
             spent.steps[rows] += problem.examples.rows.size
             points = np.where(is_start[:, None], points, np.nan)
             self._offer(points, problem, incumbent, run, spent, rows, with_trades)
+
+    def _learn_more(
+        self, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent, every: NDArray[np.intp]
+    ) -> None:
+        """Start every row from several near training rows, one after another."""
+        if problem.examples is None or run.is_interrupted:
+            return
+        with run.kept():
+            spent.steps[:] += problem.examples.rows.size
+            for points, is_start in near_examples(problem, run, FURTHER_EXAMPLES):
+                if run.is_interrupted or not _has_time(run):
+                    return
+                points = np.where(is_start[:, None], points, np.nan)
+                self._offer(points, problem, incumbent, run, spent, every, with_trades=False)
 
     def _offer(
         self,

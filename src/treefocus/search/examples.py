@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from treefocus import kernels
@@ -14,26 +16,31 @@ _TRIES = 10  # the nearest so many, once brought into the row's box, are checked
 
 def nearest_examples(problem: Problem, run: Run) -> tuple[Floats, Bools]:
     """Each row's closest example that is valid once brought into its box, else the row itself; and which have one."""
-    batch = problem.batch
-    points, is_open = batch.first.copy(), np.ones(len(batch.first), bool)
-    has_example = ~is_open
+    points, is_open = problem.batch.first.copy(), np.ones(len(problem), bool)
+    for candidate, is_known in near_examples(problem, run, _TRIES):
+        found = is_open & is_known
+        points[found] = candidate[found]
+        is_open &= ~found
+        if not is_open.any():
+            break
+    return points, ~is_open
+
+
+def near_examples(problem: Problem, run: Run, n: int) -> Iterator[tuple[Floats, Bools]]:
+    """Each row's n closest examples, brought into its box, one after another, and which of them are valid there."""
     if problem.examples is None:
-        return points, has_example
+        return
+    batch = problem.batch
     examples = problem.examples.rows
     answer = problem.examples.answer
     if problem.forest.members:
         examples, answer = examples[answer != batch.disagreed], answer[answer != batch.disagreed]
-    index = kernels.nearest(problem.forest, batch, examples, answer, _TRIES, run.n_jobs)
+    index = kernels.nearest(problem.forest, batch, examples, answer, n, run.n_jobs)
     chosen = np.flatnonzero(batch.is_category)
     for number in index.T:
-        is_open &= number >= 0
-        if not is_open.any():
-            break
+        if not (number >= 0).any():
+            return
         candidate = np.clip(examples[number], batch.low, batch.high)
         candidate[:, chosen] = examples[number][:, chosen]
         snapped = batch.snapped(candidate)
-        found = is_open & problem.is_valid(snapped)
-        points[found] = snapped[found]
-        has_example |= found
-        is_open &= ~found
-    return points, has_example
+        yield snapped, (number >= 0) & problem.is_valid(snapped)
