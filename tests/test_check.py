@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -544,11 +545,12 @@ def forged(record, rng):
     return bad
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(k, marks=pytest.mark.campaign) for k in range(20, 400, 20))])
+@pytest.mark.parametrize("first", [0, *(pytest.param(k, marks=pytest.mark.campaign) for k in range(100, 2000, 100))])
 def test_no_false_claim_about_a_drawn_problem_is_accepted(first):
     """Over all distances, constraints, columns, targets, libraries: more than the optimum is not accepted."""
-    rng, n_forged = np.random.default_rng(first), 0
-    for seed in range(first, first + 20):
+    rng, n_forged, seeds = np.random.default_rng(first), 0, count(first)
+    while n_forged < 90:
+        seed = next(seeds)
         try:
             explainer, found = answered(drawn(seed))
         except treefocus.InvalidInput:
@@ -562,7 +564,6 @@ def test_no_false_claim_about_a_drawn_problem_is_accepted(first):
                     code, sentences = judge(bad, *files)
                     assert code == REJECTED, (seed, sentences, bad["proof"])
                     n_forged += 1
-    assert n_forged >= 50
 
 
 @pytest.mark.parametrize("field", ["row", "low", "high", "scale", "grain", "lists", "rules", "proof", "status"])
