@@ -5,8 +5,8 @@
 //   1. spend the budget: a cell is out of the box if going there costs limit or more, given what
 //      the box costs already (Search::spend);
 //   2. bound the score: each tree gives its best leaf still reachable; if the sum cannot reach the
-//      need, the box is done (Position::update_tests). A tree that loses its best leaf looks for the
-//      next from its root on (Running);
+//      need, the box is done (Position::update_tests). A tree that loses its best leaf looks for
+//      the next from its root on (Running);
 //   3. look at the closest point of the box: if the model says yes there, nothing in this box is
 //      cheaper, limit drops (Search::close_box);
 //   4. else split at a threshold that many trees' best leaves lie behind: the near side keeps the
