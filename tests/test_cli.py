@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from dataclasses import replace
 import joblib
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +23,7 @@ from typer.testing import CliRunner
 import treefocus
 from treefocus import loans
 from treefocus.cli import app
+from treefocus.commands.file_names import file_names
 from treefocus.explainer import Explainer
 from treefocus.explanation.batch import Explanations
 from treefocus.tables.files import read_table
@@ -169,6 +173,28 @@ def test_letters_ask_for_an_answer_that_holds_unless_told_otherwise(explain, tmp
     assert default == held
     assert len({default, less, plain}) == 3
     assert "times the smallest change" in (tmp_path / "default" / "row-1.txt").read_text()
+
+
+def test_letters_and_certificates_are_named_by_the_id(explain, files, tmp_path):
+    ids = ["A-17", "../../etc/x", "a-17", "", "Müller & Söhne", "con"]
+    header, *rows = (files / "rows.csv").read_text().splitlines()
+    lines = [f"{header},customer", *(f"{row},{own}" for row, own in zip(rows, ids, strict=True))]
+    (tmp_path / "named.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    folders = ("--letters", tmp_path / "letters", "--certificates", tmp_path / "proofs")
+    explain("--id", "customer", "--hold", "0.6", *folders, data=tmp_path / "named.csv")
+    named = {"A-17", "etc_x", "a-17-2", "row-4", "Müller_Söhne", "id-con"}
+    assert {path.name for path in (tmp_path / "letters").iterdir()} == {f"{name}.txt" for name in named}
+    assert {path.name for path in (tmp_path / "proofs").iterdir()} == {f"{name}.json" for name in named}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(max_size=90), max_size=12))
+def test_names_of_files_are_safe_and_apart(ids):
+    names = file_names(len(ids), ids)
+    assert len({name.casefold() for name in names}) == len(ids)
+    for name in names:
+        assert re.fullmatch(r"[\w-][\w.-]*", name)
+        assert len(name.encode()) < 240
 
 
 def test_without_training_rows_a_note_says_where_the_scale_comes_from(files):

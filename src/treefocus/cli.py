@@ -29,6 +29,7 @@ from treefocus.explanation.batch import Explanations
 from treefocus.explanation.verifying import companions_of
 from treefocus.explanation.verifying import verify as check_certificate
 from treefocus.model.forest import read_json
+from treefocus.problem.coded import coded
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -243,6 +244,7 @@ def check_proof(
     forest = translate(load_model(model, allow_pickle=allow_pickle)).forest
     files = [translate(load_model(path, allow_pickle=allow_pickle)).forest for path in also or ()]
     record = read_json(certificate)
+    forest = coded(record, forest)
     others = companions_of(record, files)
     if others is None or len(others) != len(files):
         typer.echo("NOT PROVEN: the certificate is about other models than these; --also names those besides MODEL.")

@@ -32,7 +32,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from treefocus import Explainer, InvalidInput, MayBeMissing, UnsupportedModel
+from treefocus import Explainer, InvalidInput, MayBeMissing, Status, UnsupportedModel
 from treefocus.adapters import translate
 from treefocus.adapters.pipeline import UNUSED
 from treefocus.adapters.pipeline_probe import pull_back
@@ -457,3 +457,32 @@ def test_functions_of_numbers_that_exist_for_some_only() -> None:
     found = Explainer(pipeline, rows[NUMBERS], bounds=(-1e6, 1e6)).explain(rows[NUMBERS][:5])
     assert found.has_answer.all()
     assert (np.asarray(found.counterfactuals) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("steps", "ends"),
+    [
+        ([FunctionTransformer(lambda x: np.log(np.asarray(x) - 1))], (1.0, np.inf)),
+        ([FunctionTransformer(lambda x: np.log(np.asarray(x) - 1)), StandardScaler()], (1.0, np.inf)),
+        ([FunctionTransformer(lambda x: np.sqrt(np.asarray(x) - 3500))], (3500.0, np.inf)),
+        ([FunctionTransformer(lambda x: -np.sqrt(-10 - np.asarray(x)))], (-np.inf, -10.0)),
+        ([FunctionTransformer(lambda x: np.log(np.asarray(x) / (1 - np.asarray(x))))], (0.0, 1.0)),
+    ],
+    ids=["log(x - 1)", "log(x - 1), scaled", "far up", "below 0", "logit"],
+)
+def test_functions_that_make_nothing_of_one(steps: list[Any], ends: tuple[float, float]) -> None:
+    rng = np.random.default_rng(0)
+    low, high = (-20.0 if ends[0] == -np.inf else ends[0]), (ends[0] + 50 if ends[1] == np.inf else ends[1])
+    rows = pd.DataFrame(rng.uniform(low + 0.01 * (high - low), high - 0.01 * (high - low), (300, 2)), columns=NUMBERS)
+    answer = (rows.sum(axis=1) > rows.sum(axis=1).mean()).to_numpy().astype(int)
+    pipeline = make_pipeline(*steps, forest_of()).fit(rows, answer)
+    forest = translate(pipeline).forest
+    assert forest.reads is not None
+    assert (forest.reads[0] >= ends[0]).all()
+    assert (forest.reads[1] <= ends[1]).all()
+    spread = pd.DataFrame(rng.uniform(rows.min(), rows.max(), (N_ROWS, 2)), columns=NUMBERS)
+    assert readable(spread.to_numpy(), forest).all()
+    assert (reference.predict(forest, spread.to_numpy()) == pipeline.predict(spread)).all()
+    found = Explainer(pipeline, rows, bounds=(-1e9, 1e9)).explain(rows[:5])
+    assert (found.status == Status.OPTIMAL).all()
+    assert (pipeline.predict(found.counterfactuals) != pipeline.predict(rows[:5])).all()

@@ -215,7 +215,7 @@ def test_what_is_refused_says_what_works() -> None:
         answer = Explainer(own, X).explain(X[:1])
         assert several.predict(np.asarray(answer.counterfactuals))[0, k] != several.predict(X[:1])[0, k]
     hard = VotingClassifier([("a", small()), ("b", boosted())]).fit(X, THREE)
-    with pytest.raises(UnsupportedModel, match="A hard vote with a RandomForestClassifier of 4 trees"):
+    with pytest.raises(UnsupportedModel, match="A hard vote with a RandomForestClassifier of 3 classes"):
         translate(hard)
     soft = VotingClassifier([("a", small()), ("b", boosted())], voting="soft").fit(X, THREE)
     with pytest.raises(UnsupportedModel, match="A soft vote with a GradientBoostingClassifier of 3 classes"):
@@ -223,11 +223,36 @@ def test_what_is_refused_says_what_works() -> None:
     calibrated = CalibratedClassifierCV(small(), cv=2).fit(X, THREE)
     with pytest.raises(UnsupportedModel, match="'sigmoid' or 'isotonic' of two classes is"):
         translate(calibrated)
+    inside = calibrated.calibrated_classifiers_[0].estimator
+    assert Explainer(inside, X).explain(X[:1])[0].status.has_answer
     twice = CalibratedClassifierCV(CalibratedClassifierCV(small(), cv=2), cv=2).fit(X, TWO)
     with pytest.raises(UnsupportedModel, match="Calibrate its models, and then vote"):
         translate(twice)
     with pytest.raises(UnsupportedModel, match="way back is PowerTransformer is not supported"):
         translate(TransformedTargetRegressor(RandomForestRegressor(3), transformer=PowerTransformer()).fit(X, NOISY))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        VotingClassifier([("a", small()), ("b", boosted()), ("c", small(3, 3))]),
+        VotingClassifier([("a", small()), ("b", boosted())], voting="soft"),
+        EasyEnsembleClassifier(3, estimator=AdaBoostClassifier(n_estimators=4, **ONE), **ONE),
+        BaggingClassifier(boosted(), 3, **ONE),
+    ],
+    ids=["hard vote", "soft vote", "EasyEnsemble", "bagging of boosters"],
+)
+def test_of_more_classes_what_the_models_agree_on_is_an_answer(model: Any) -> None:
+    words = np.array(["low", "mid", "high"])[THREE]
+    model.fit(X, words)
+    with pytest.raises(UnsupportedModel, match=r"classes.*is not supported.*also=model.estimators_\[1:\]"):
+        translate(model)
+    explainer = Explainer(model.estimators_[0], X, also=model.estimators_[1:])
+    for number, label in enumerate(model.classes_):
+        rows = X[model.predict(X) != label][:5]
+        found = explainer.explain(rows, target=number)
+        assert found.has_answer.all()
+        assert (model.predict(np.asarray(found.counterfactuals)) == label).all()
 
 
 def test_wrappers_that_are_not_ready_say_so() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,14 +11,18 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
+from typer.testing import CliRunner
 
 from support.forests import adversarial_rows
 from support.interchange import check_same, check_schema
 from support.questions import stump
-from treefocus import Explainer, Explanations, Feature, Fixed, InvalidInput, Schema, Status, kernels
+from treefocus import Explainer, Explanations, Feature, Fixed, InvalidInput, Schema, Status, kernels, verify
 from treefocus.adapters import translate
+from treefocus.cli import app
 from treefocus.kernels import reference
 from treefocus.problem.targets import Interval
+from treefocus.scale.files import explain_file
+from treefocus.scale.verification import verify_folder
 from treefocus.tables.onehot import Folding
 from treefocus.tables.table import as_table
 
@@ -164,3 +170,37 @@ def test_groups_that_do_not_fit_are_refused() -> None:
         Explainer(model, rows, schema=Schema([Feature("home", "one-hot", columns=HOMES), Feature("age")]))
     with pytest.raises(InvalidInput, match=r"is of kind 'categorical', but the model takes that column as a number"):
         Explainer(stump(), schema=Schema([Feature("a", "categorical"), Feature("b")]), scale=None)
+
+
+def test_certificates_hold_for_the_model_as_it_was_trained(tmp_path: Path) -> None:
+    """Groups are written down in the certificate, so that the model's own file is enough to check it."""
+    rows, answer = people()
+    model = RandomForestClassifier(8, max_depth=4, random_state=0).fit(rows, answer)
+    others = [RandomForestClassifier(4, max_depth=3, random_state=1).fit(rows, answer)]
+    translate(model).forest.save(tmp_path / "model.json")
+    for also in ([], others):
+        one = Explainer(model, rows, schema=SCHEMA, also=also).explain(rows[:1], target=1 - answer[0])[0]
+        certificate = json.loads(json.dumps(one.certificate(proof=True)))
+        assert certificate["groups"][1] == [3, ["cook", "smith"], list(JOBS)]
+        for known, more in ((model, also), (one.problem.model, [own.forest for own in one.problem.also])):
+            assert verify(certificate, known, also=more, reprove=True).holds
+    certificate = Explainer(model, rows, schema=SCHEMA).explain(rows[:1])[0].certificate(proof=True)
+    (tmp_path / "row.json").write_text(json.dumps(certificate))
+    for command in (["verify", "--reprove"], ["check"]):
+        result = CliRunner().invoke(app, [*command, str(tmp_path / "row.json"), str(tmp_path / "model.json")])
+        assert result.exit_code == 0, result.output
+    certificate["groups"][1][2] = ["job_a", "elsewhere"]
+    assert not verify(certificate, model).holds
+
+
+def test_a_folder_of_answers_holds_for_the_model_as_it_was_trained(tmp_path: Path) -> None:
+    rows, answer = people()
+    model = RandomForestClassifier(8, max_depth=4, random_state=0).fit(rows, answer)
+    rows[:20].to_parquet(tmp_path / "rows.parquet")
+    explainer = Explainer(model, rows, schema=SCHEMA)
+    folder = tmp_path / "out"
+    explain_file(explainer, tmp_path / "rows.parquet", folder, certificates=folder / "_certificates", proof=True)
+    found = verify_folder(folder, translate(model).forest, sample=20)
+    assert found.holds, found.to_text()
+    assert "of 20 answers, 20 were asked of the model again" in found.to_text()
+    assert verify_folder(folder, explainer.forest, sample=20).holds

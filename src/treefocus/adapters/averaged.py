@@ -22,6 +22,10 @@ from treefocus.model.shares import has_shares
 from treefocus.model.source import Source, asked
 from treefocus.model.voices import Voice
 
+AGREED = (
+    "An answer on which its models agree is the whole one's, too: Explainer(model.estimators_[0], data, "
+    "also=model.estimators_[1:]), where a class is its number in model.classes_."
+)
 _EPS = float(np.finfo(np.float64).eps)
 _FINE = 2.0**20  # sums of multiples of 1 / _FINE are exact in any order
 _MOST_SUBSETS = 14  # votes of so many models are all counted out

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treefocus.adapters.averaged import mean_of, probability_of, source_of
+from treefocus.adapters.averaged import AGREED, mean_of, probability_of, source_of
 from treefocus.errors import UnsupportedModel
 from treefocus.model.forest import Forest, Ints
 from treefocus.model.source import Source
@@ -18,6 +18,12 @@ def to_source(model: Any, estimators: Sequence[Any]) -> Source:
     """Translate the models inside, each in the columns of the whole table."""
     from treefocus.adapters.registry import translated_inside
 
+    if len(model.classes_) > 2:
+        inside = type(estimators[0]).__name__
+        raise UnsupportedModel(
+            f"A {type(model).__name__} of {inside} with {len(model.classes_)} classes is not supported: its probabilities "
+            f"are no sum over trees. Of two classes they are, and of single trees. {AGREED}"
+        )
     inner = [
         _widened(translated_inside(own, model), np.asarray(columns, np.int32), int(model.n_features_in_))
         for own, columns in zip(estimators, model.estimators_features_, strict=True)

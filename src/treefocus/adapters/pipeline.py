@@ -290,7 +290,7 @@ class _Rewriting:
             wanted = cell_ends(floor_to(cuts, inner.input_dtype), inner.input_dtype)[0]  # the last to go left
             guess = line.raw(feature, wanted)
             every = np.arange(len(cuts))
-            inside = np.clip(np.where(np.isfinite(guess), guess, 1.0), low[column], high[column])
+            inside = np.clip(np.where(np.isfinite(guess), guess, line.usual[feature]), low[column], high[column])
             with np.errstate(all="ignore"):  # once more from there, as Newton would
                 guess = inside + (wanted - made_of(inside[None], every)[0]) / line.slope[feature]
         return pull_back(goes_left, low[column], high[column], guess)[inverse]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -26,7 +27,8 @@ _WIDEST = 1e300  # larger numbers are not tried
 _HALVINGS = 30  # to find where a step gives up: its exponent and a few digits
 _TRIED_AT_ONCE = 20_000  # raw values: fewer calls of the steps, which cost more than rows
 _OFFSETS = (1, 2, 8, 1 << 18, 1 << 28, 1 << 42)  # floats to each side of a guess; most are hit within two
-_USUAL = 1.0  # a number that every step reads
+_USUAL = 1.0  # a number that nearly every step reads
+_OTHERS = np.outer(10.0 ** np.arange(13), [2, 5, -1, 0.5, 0.2, -0.5]).ravel()  # numbers to try where one does not
 Reach = tuple[Floats, Floats]  # the smallest and the largest number of every column
 
 
@@ -93,10 +95,30 @@ class Probe:
     transform: Callable[[Any], Any]
     raw: RawRows
 
-    @property
+    @cached_property
     def usual(self) -> Floats:
-        """(n_columns,) a row that the preprocessing reads: a 1 in every number, the first of every column's labels."""
-        return np.array([_USUAL if own is None else 0.0 for own in self.raw.labels])
+        """(n_columns,) a row that the preprocessing reads: a 1 in every number, the first of every column's labels.
+
+        Where a step makes no number of a 1, as log(x - 1) does, the first one of those to try of which it does.
+        """
+        row = np.array([_USUAL if own is None else 0.0 for own in self.raw.labels])
+        n_unread = self._unread(row[None, :])[0]
+        for j in np.flatnonzero([own is None for own in self.raw.labels]) if n_unread else ():
+            rows = np.repeat(row[None, :], len(_OTHERS), axis=0)
+            rows[:, j] = _OTHERS
+            counts = self._unread(rows)
+            if counts.min() < n_unread:
+                row, n_unread = rows[counts.argmin()], counts.min()
+        return row
+
+    def _unread(self, rows: Floats) -> NDArray[np.intp]:
+        """(n,) how many features of each row are no numbers; none where a step refuses the rows."""
+        try:
+            with config_context(assume_finite=True):
+                made = self.features(rows)
+        except (ValueError, TypeError):
+            return np.zeros(len(rows), np.intp)
+        return np.zeros(len(rows), np.intp) if made.dtype == object else (~np.isfinite(made)).sum(axis=1)
 
     def features(self, rows: Floats) -> NDArray[Any]:
         """(n_rows, n_features) what the preprocessing makes of the rows; ValueError where it refuses one."""
@@ -133,13 +155,17 @@ class Probe:
 
     def line(self, columns: Sequence[int], column_of: NDArray[np.intp]) -> Line | None:
         """What every feature would be if the steps went in straight lines; None where features are no numbers."""
-        rows = np.repeat(self.usual[None, :], 2, axis=0)
-        rows[1, list(columns)] = 2 * _USUAL
+        usual = self.usual
+        rows = np.repeat(usual[None, :], 2, axis=0)
+        rows[1, list(columns)] *= 2
         try:
             made = self.features(rows)
         except (ValueError, TypeError):
             return None
-        return None if made.dtype == object else Line(made[0], made[1] - made[0], column_of, len(self.raw.labels))
+        if made.dtype == object:
+            return None
+        own = np.where(usual == 0, _USUAL, usual)[column_of]  # a category is 0, and no line
+        return Line(own, made[0], (made[1] - made[0]) / own, column_of, len(usual))
 
     def reads(self, columns: Sequence[int], input_dtype: str, reach: Reach, of_line: Line | None = None) -> Floats:
         """(2, n_columns) the smallest and the largest number of every column that is finite for the model behind."""
@@ -160,7 +186,7 @@ class Probe:
             return np.asarray(is_finite.all(axis=1)).reshape(values.shape)
 
         guess = None if of_line is None else sign * of_line.far(input_dtype)[side, column]
-        found = pull_back(is_read, sign * _USUAL, sign * far, guess)
+        found = pull_back(is_read, sign * self.usual[column], sign * far, guess)
         is_end = (found == LARGEST) & (np.abs(far) < _WIDEST)  # a step gives up before the model does
         ends[side, column] = np.where(is_end, far, sign * found)
         return ends
@@ -179,7 +205,7 @@ class Probe:
         return self._halved(columns, far)
 
     def _halved(self, columns: NDArray[np.intp], far: float, *, takes_infinite: bool = True) -> Floats:
-        read, refused = (_ordered(np.full(len(columns), end)) for end in (_USUAL, far))
+        read, refused = _ordered(self.usual[columns]), _ordered(np.full(len(columns), far))
         is_open = ~self._read_alone(columns, _number(refused), takes_infinite=takes_infinite)
         read = np.where(is_open, read, refused)
         for _ in range(_HALVINGS if is_open.any() else 0):
@@ -212,6 +238,7 @@ class Probe:
 class Line:
     """Features as straight lines of their raw columns: exact for scalers, a guess for others."""
 
+    usual: Floats  # (n_features,) the raw number at which it was looked at
     at_usual: Floats  # (n_features,)
     slope: Floats  # (n_features,)
     column_of: NDArray[np.intp]  # (n_features,)
@@ -220,7 +247,7 @@ class Line:
     def raw(self, feature: NDArray[np.intp], value: Floats) -> Floats:
         """(n,) the raw number at which each feature has a value."""
         with np.errstate(all="ignore"):
-            return np.asarray(_USUAL + (value - self.at_usual[feature]) / self.slope[feature])
+            return np.asarray(self.usual[feature] + (value - self.at_usual[feature]) / self.slope[feature])
 
     def far(self, input_dtype: str) -> Floats:
         """(2, n_columns) the raw numbers, to each side, at which a first feature of a column is too large."""

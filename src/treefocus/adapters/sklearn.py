@@ -103,7 +103,7 @@ def _averaging(model: Any) -> Source:
     """A tree, or the mean of trees: class shares, or predicted values."""
     estimators = [behind_sampler(own) for own in model.estimators_] if hasattr(model, "estimators_") else [model]
     odd = next((own for own in estimators if not isinstance(own, _TREES)), None)
-    if odd is not None and isinstance(model, BaggingClassifier) and len(model.classes_) == 2:
+    if odd is not None and isinstance(model, BaggingClassifier):
         from treefocus.adapters import bagging
 
         return bagging.to_source(model, estimators)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import VotingClassifier, VotingRegressor
 
-from treefocus.adapters.averaged import mean_of, probability_of, source_of, vote_of, votes_of
+from treefocus.adapters.averaged import AGREED, mean_of, probability_of, source_of, vote_of, votes_of
 from treefocus.adapters.joined import joined
 from treefocus.adapters.wrappers import check_fitted
 from treefocus.errors import UnsupportedModel
@@ -77,7 +77,7 @@ def _soft(model: VotingClassifier, forests: list[Forest], weights: Floats) -> Fo
             raise UnsupportedModel(
                 f"A soft vote with a {forest.source} of {forest.n_classes} classes is not supported: its probability "
                 "is no sum over its trees. Of decision trees, random forests, extra trees and bagging of trees it is, "
-                "and of two classes of any; or explain one of its models, model.estimators_[0]."
+                f"and of two classes of any. {AGREED}"
             )
     return _averaged(model, forests, weights, classes=np.asarray(model.classes_))
 
@@ -125,8 +125,9 @@ def _votes(model: VotingClassifier, forests: list[Forest], weights: Floats) -> F
     for forest, weight in zip(forests, weights, strict=True):
         if not _is_tree(forest):
             raise UnsupportedModel(
-                f"A hard vote with a {forest.source} of {forest.n_trees} trees is not supported: a vote is no sum over "
-                "its trees. Of two classes it is, and of single decision trees; with voting='soft' of forests too."
+                f"A hard vote with a {forest.source} of {forest.n_classes} classes is not supported: a vote is no sum "
+                "over trees. Of two classes it is, and of single decision trees; with voting='soft' of forests too. "
+                f"{AGREED}"
             )
         scores = (forest.base_score + forest.leaf_value) / forest.divisor
         values.append(weight * np.eye(forest.n_classes)[scores.argmax(axis=1)])

@@ -13,6 +13,7 @@ import typer
 from treefocus.adapters import load_model, translate
 from treefocus.commands import explain_options as options
 from treefocus.commands.explain_options import OUTPUTS
+from treefocus.commands.file_names import file_names
 from treefocus.commands.invalid import MostInvalid, reasons_of
 from treefocus.commands.monitoring import Monitor
 from treefocus.commands.question import TypedQuestion, takes_question
@@ -99,10 +100,11 @@ def explain(
     _check_output(path)
     found = explained(model, data, asked, made, is_for_people=letters is not None)
     _report(found, path, language)
+    names = file_names(len(found), None if asked.id_ is None else [one.label for one in found])
     if letters is not None:
-        _write_letters(found, letters, template, language)
+        _write_letters(found, letters, names, template, language)
     if certificates is not None:
-        _certify(found, certificates, proof)
+        _certify(found, certificates, names, proof)
     reasons = reasons_of(found)
     most.check(len(found), len(reasons), reasons)
 
@@ -148,33 +150,33 @@ def _report(found: Explanations, output: Path | None, language: str) -> None:
     say(console, summary_line(found) + ("" if output is None else f" Written to {output}."))
 
 
-def _write_letters(found: Explanations, folder: Path, template: str, language: str) -> None:
+def _write_letters(found: Explanations, folder: Path, names: list[str], template: str, language: str) -> None:
     """A letter to everybody whose row the model can read."""
     written = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for number, one in enumerate(found, start=1):
+        for name, one in zip(names, found, strict=True):
             if one.predicted is not None:
                 text = one.to_letter(language, template=template)
-                (folder / f"row-{number}.txt").write_text(text, encoding="utf-8", newline="\n")
+                (folder / f"{name}.txt").write_text(text, encoding="utf-8", newline="\n")
                 written += 1
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}.") from error
     say(console_of(), f"{written:,} letter{'s' * (written != 1)} written to {folder}.")
 
 
-def _certify(found: Explanations, folder: Path, with_proof: bool) -> None:
-    """A certificate a row, row-1.json and so on; rows that the model cannot read have none."""
+def _certify(found: Explanations, folder: Path, names: list[str], with_proof: bool) -> None:
+    """A certificate a row; rows that the model cannot read have none."""
     n_proven = n_written = 0
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for i, one in enumerate(found, start=1):
+        for name, one in zip(names, found, strict=True):
             if one.status is Status.INVALID:
                 continue
             record = one.certificate(proof=with_proof, time=made_at)
             n_written, n_proven = n_written + 1, n_proven + ("proof" in record)
-            (folder / f"row-{i}.json").write_text(json.dumps(record), encoding="utf-8")
+            (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}.") from error
     proofs = f", {n_proven} with a proof" if with_proof else ""

@@ -69,15 +69,18 @@ Certificates = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Write a certificate of every row to a folder, for `treefocus verify`; with "
-        "-o FOLDER packed, a file a part and a line a row.",
+        help="Write a certificate of every row to a folder, for `treefocus verify`: row-1.json, ..., or named by "
+        "--id; with -o FOLDER packed, a file a part and a line a row.",
     ),
 ]
 WithProof = Annotated[
     bool, typer.Option("--proof", help="With --certificates: the proofs, too, for `treefocus check`.")
 ]
 Letters = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Also write a letter a row into this folder: row-1.txt, ...")
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", help="Also write a letter a row into this folder: row-1.txt, ..., or named by --id."
+    ),
 ]
 LetterTemplate = Annotated[
     str,

@@ -19,7 +19,6 @@ from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Floats
 from treefocus.problem.problem import Problem
 from treefocus.problem.problem_record import problem_record, written_number, written_numbers
-from treefocus.problem.words import words_added
 from treefocus.search.base import Status
 from treefocus.search.limits import SearchLimits
 
@@ -43,7 +42,7 @@ def certify(
     """The certificate of a problem of one row; `target` as the user put it, where it is no class.
 
     larger: by how much, as a share, round numbers have made the change larger, where they were asked for. told: what is
-    written down beside, and nothing rests on: names of columns, the time.
+    written down beside: how the model's columns are taken (`problem.coded`), the time.
     """
     from importlib.metadata import version  # slow to import, and seldom needed
 
@@ -63,9 +62,6 @@ def certify(
     }
     if problem.also:
         record["also"] = [{"forest": fingerprint(one.forest), "margin": one.margin} for one in problem.also]
-    words = words_added(problem.model)
-    if words:  # which the model's own file does not have
-        record["words"] = [[column, list(own)] for column, own in words.items()]
     if larger is not None:
         record["larger"] = larger
     for argument in prove(problem, lower_bound) if with_proof else ():

@@ -28,6 +28,7 @@ from treefocus.explanation.region import Region, is_sliver, region_of
 from treefocus.explanation.why_not import Price, WhyNot
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Floats
+from treefocus.problem.coded import coding_record
 from treefocus.problem.plausibility import Likeness, likeness_of
 from treefocus.problem.problem import Problem
 from treefocus.problem.question import Question
@@ -351,7 +352,7 @@ class Explanation:
             raise InvalidInput(f"Row {self.label!r} has nothing to certify: {self.reason}.")
         point, bound, target = self.counterfactual, self.lower_bound, self.question.target
         found = (point, self.distance, bound, self.status)
-        told = {"columns": list(self.schema.names)} | ({} if time is None else {"time": time})
+        told = coding_record(self.schema, self.problem.model) | ({} if time is None else {"time": time})
         return certify(self.problem, *found, self.limits, target, with_proof=proof, larger=self.larger, told=told)
 
     def map(self, x: str | int | None = None, y: str | int | None = None, *, path: bool = True) -> DecisionMap:

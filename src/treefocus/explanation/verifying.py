@@ -20,10 +20,10 @@ from treefocus.errors import InvalidInput, UnsupportedModel, reject
 from treefocus.explanation.certificate import EARLIER, FORMAT, digest
 from treefocus.model.fingerprint import digest_of_trees, fingerprint
 from treefocus.model.forest import Floats, Forest
+from treefocus.problem.coded import coded
 from treefocus.problem.joint import Companion
 from treefocus.problem.problem import Problem
 from treefocus.problem.problem_record import is_other, read_numbers, read_problem
-from treefocus.problem.words import with_words, words_added
 from treefocus.search.base import Incumbent, Run, Status
 from treefocus.search.exact import Exact
 from treefocus.search.limits import check_time_limit
@@ -86,8 +86,8 @@ def verify(
     certificate : dict
         As `Explanation.certificate` makes it.
     model : object
-        What it speaks of: a trained model as an `Explainer` takes it, or a `Forest`. Where the explainer put one-hot
-        columns together, or learnt its categories from the data, `explainer.forest`.
+        What it speaks of: a trained model as an `Explainer` takes it, or a `Forest`. Of a model that keeps only hashes
+        of its categories, `explainer.forest`.
     also : sequence
         The other models that it speaks of, where several have to give the wanted outcome, in any order
         (`explainer.also`).
@@ -115,7 +115,7 @@ def verify(
     if certificate.get("format") not in (FORMAT, EARLIER):
         reject("The certificate's format", f"{FORMAT!r} or {EARLIER!r}", repr(certificate.get("format")))
     body = {key: value for key, value in certificate.items() if key != "fingerprint"}
-    forest, also = _worded(certificate, _forest_of(model)), [_forest_of(one) for one in also]
+    forest, also = coded(certificate, _forest_of(model)), [_forest_of(one) for one in also]
     checks = [
         Check("the certificate is as it was written", certificate.get("fingerprint") == digest(body)),
         _check_forest(certificate, forest),
@@ -150,19 +150,10 @@ def _forest_of(model: Any) -> Forest:
     return source.forest
 
 
-def _worded(certificate: dict[str, Any], forest: Forest) -> Forest:
-    """The forest with the words of the data that the certificate's categories count in, unless it has some already."""
-    if "words" not in certificate or words_added(forest):
-        return forest
-    try:
-        return with_words(forest, {int(column): tuple(own) for column, own in certificate["words"]})
-    except (TypeError, ValueError, IndexError) as error:
-        raise InvalidInput(f"The certificate is not whole: {error!r}.") from error
-
-
 def companions_of(certificate: dict[str, Any], also: Sequence[Forest]) -> tuple[Companion, ...] | None:
     """The other models that a certificate speaks of, as it names them; None where one is not at hand."""
-    known = {fingerprint(forest): forest for forest in also}
+    groups = {name: certificate[name] for name in ("columns", "groups") if name in certificate}
+    known = {fingerprint(forest): forest for one in also for forest in (one, coded(groups, one))}
     try:
         named = [(one.get("forest"), float(one.get("margin", 0.0))) for one in certificate.get("also", [])]
     except (AttributeError, TypeError, ValueError) as error:

@@ -271,14 +271,16 @@ def called(feature: Feature) -> str:
 
 
 def measured(value: Any, feature: Feature, phrases: Catalogue) -> str:
-    """A value of a column: a number with its unit, a date, a category, or the word for a missing one."""
+    """A value of a column: a number with its unit, a date, a category, or the word for True, False and a missing one."""
     if feature.counting is not None and isinstance(value, Real) and isfinite(value):
         value = feature.counting.told(float(value), feature.kind)
     if isinstance(value, date):
         is_timed = isinstance(value, datetime) and feature.unit
         return f"{phrases.date(value)} {plain(feature.unit)}" if is_timed else phrases.date(value)
-    if value is None or _is_word(value):
-        return phrases.words["unknown"] if value is None else plain(value)
+    if value is None or isinstance(value, bool):
+        return phrases.words["unknown" if value is None else "true" if value else "false"]
+    if _is_word(value):
+        return plain(value)
     unit = feature.unit_one if feature.unit_one and phrases.is_one(value) else feature.unit
     text = phrases.number(value, _CENTS if feature.decimals == _CENTS else 0)
     return f"{text} {plain(unit)}" if unit else text
@@ -291,9 +293,7 @@ def bare_value(value: Any, feature: Feature, phrases: Catalogue) -> str:
 
 def _is_word(value: Any) -> bool:
     """Whether a value is a category and not a number; of categories that are numbers, numbers are shown."""
-    return (
-        value is not None and not isinstance(value, date) and (isinstance(value, bool) or not isinstance(value, Real))
-    )
+    return value is not None and not isinstance(value, date | Real)
 
 
 def quantity(value: float, unit: str = "", language: str = DEFAULT) -> str:

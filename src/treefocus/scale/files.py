@@ -137,7 +137,7 @@ def _source(task: Task, named: Any, text: TextFormat) -> RowSource:
         raise InvalidInput(f"The model does not know the names of its columns, so they cannot be found in {named}.")
     if not isinstance(named, str | Path | list | tuple):
         return RelationSource(named, names, task.keep)
-    has_words = [any(isinstance(label, str) for label in labels or ()) for labels in explainer.labels]
+    has_words = [any(isinstance(label, str) for label in labels or ()) for labels in explainer.column_labels]
     dates = [feature.name for feature in explainer.schema.features if feature.is_date]
     words = [name for name, is_it in zip(names, has_words, strict=True) if is_it or name in dates]
     return open_dataset(named, names, task.keep, words, text)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from treefocus.explainer import Explainer
+from treefocus.problem.coded import coding_record
 from treefocus.scale.batches import Task
 from treefocus.scale.manifest import FORMAT, Manifest, sha256_of
 
@@ -55,6 +56,7 @@ def run_record(task: Task, named: str, folder: Path, model: Path | None, told: M
         "folder": str(folder.resolve()),
         "model": None if model is None else {"path": str(model.resolve()), "sha256": sha256_of(model)},
         "options": options_in_words(task, task.explainer) | dict(told),
+        "coding": coding_record(task.explainer.schema, task.explainer.forest),
         "started": now(),
         "finished": None,
     }

@@ -25,6 +25,7 @@ from treefocus.explanation.verifying import Check, Verification
 from treefocus.explanation.verifying import verify as verify_certificate
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Forest
+from treefocus.problem.coded import coded
 from treefocus.problem.problem_record import read_numbers
 from treefocus.scale import manifest as manifests
 from treefocus.scale.answers import column_of
@@ -70,6 +71,7 @@ def verify_folder(folder: str | Path, forest: Forest | None = None, *, sample: i
     checks.append(Check(told, is_whole and is_hashed, is_hashed or not is_whole))
     checks += _check_packs(folder, manifest)
     if forest is not None:
+        forest = coded(manifest.run.get("coding", {}), forest)
         checks.append(Check("they speak of this model", manifest.question["model"] == fingerprint(forest)))
         if sample and checks[-1].holds:
             checks += _check_sample(folder, manifest, whole, forest, sample, seed)

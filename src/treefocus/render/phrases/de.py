@@ -165,6 +165,8 @@ CATALOGUE = Catalogue(
         "points": "{number} Prozentpunkte",
         "points one": "{number} Prozentpunkt",
         "unknown": "unbekannt",
+        "true": "Ja",
+        "false": "Nein",
         "wanted": "wie gewünscht",
         "not wanted": "nicht wie gewünscht",
         "predicted number": "vorhergesagte Zahl",

@@ -158,6 +158,8 @@ CATALOGUE = Catalogue(
         "points": "{number} percentage points",
         "points one": "{number} percentage point",
         "unknown": "unknown",
+        "true": "True",
+        "false": "False",
         "wanted": "as wanted",
         "not wanted": "not as wanted",
         "predicted number": "predicted number",

@@ -165,6 +165,8 @@ CATALOGUE = Catalogue(
         "points": "{number} points de pourcentage",
         "points one": "{number} point de pourcentage",
         "unknown": "non renseigné",
+        "true": "oui",
+        "false": "non",
         "wanted": "comme voulu",
         "not wanted": "pas comme voulu",
         "predicted number": "nombre prédit",
