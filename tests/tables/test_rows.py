@@ -98,6 +98,9 @@ def test_booleans_in_booleans_out() -> None:
     change = moved[0].changes[0]
     assert (change.before, change.after, change.shown) == (False, True, True)
     assert "if guarantor were True instead of False" in moved[0].to_text()
+    assert "wenn guarantor Ja statt Nein wäre" in moved[0].to_text("de")
+    assert "guarantor: Ja statt Nein" in moved[0].to_letter("de")
+    assert "guarantor était oui au lieu de non" in moved[0].to_text("fr")
     assert found.counterfactuals["guarantor"].dtype in (bool, "boolean")
     words = [*EXPLAINER.schema.features]
     words[1] = Feature("guarantor", "boolean", up="you had a guarantor", down="you had no guarantor")

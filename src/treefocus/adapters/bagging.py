@@ -21,8 +21,8 @@ def to_source(model: Any, estimators: Sequence[Any]) -> Source:
     if len(model.classes_) > 2:
         inside = type(estimators[0]).__name__
         raise UnsupportedModel(
-            f"A {type(model).__name__} of {inside} with {len(model.classes_)} classes is not supported: its probabilities "
-            f"are no sum over trees. Of two classes they are, and of single trees. {AGREED}"
+            f"A {type(model).__name__} of {inside} with {len(model.classes_)} classes is not supported: its "
+            f"probabilities are no sum over trees. Of two classes it is, and of single trees. {AGREED}"
         )
     inner = [
         _widened(translated_inside(own, model), np.asarray(columns, np.int32), int(model.n_features_in_))

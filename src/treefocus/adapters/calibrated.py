@@ -74,9 +74,9 @@ def _check(part: Any, known: Source) -> None:
     if part.method not in ("sigmoid", "isotonic") or len(part.calibrators) != 1:
         raise UnsupportedModel(
             f"CalibratedClassifierCV(method={part.method!r}) of {len(part.classes)} classes is not supported; "
-            "method='sigmoid' or 'isotonic' of two classes is. Of more, every class has a curve of its own, and its share "
-            "of what they show is no sum over trees. Explain a model inside, model.calibrated_classifiers_[0].estimator; "
-            "model.predict tells which of its answers are the whole one's, too."
+            "method='sigmoid' or 'isotonic' of two classes is. Of more, every class has a curve of its own, and its "
+            "share of what they show is no sum over trees. Explain a model inside, "
+            "model.calibrated_classifiers_[0].estimator; model.predict tells which of its answers are its own, too."
         )
 
 

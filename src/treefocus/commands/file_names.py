@@ -17,7 +17,7 @@ def file_names(n_rows: int, ids: Sequence[Any] | None) -> list[str]:
     if ids is None:
         return [f"row-{number}" for number in range(1, n_rows + 1)]
     taken: set[str] = set()
-    return [_untaken(_safe("" if one is None else str(one)) or f"row-{number}", taken) for number, one in enumerate(ids, start=1)]
+    return [_untaken(_safe(str(one)) or f"row-{number}", taken) for number, one in enumerate(ids, start=1)]
 
 
 def _safe(text: str) -> str:

@@ -79,7 +79,7 @@ def _is_cut_by_commas_alone(path: Path, text: TextFormat) -> bool:
 
 
 def labels_of(path: Path, column: str | None, text: TextFormat = STANDARD) -> tuple[str, ...] | None:
-    """What --id names: the rows' names, from a column of the file."""
+    """What --id names: the rows' names, from a column of the file; a question mark where it is empty."""
     if column is None:
         return None
     names = read_names(path, text)
@@ -87,7 +87,13 @@ def labels_of(path: Path, column: str | None, text: TextFormat = STANDARD) -> tu
         reject("--id", f"a column of {path}: {', '.join(names)}", repr(column))
     written = read_columns(path, [name for name in names if name != column], text)[column]
     cells = written.tolist() if isinstance(written, np.ndarray) else written.to_pylist()
-    return tuple(str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in cells)
+    return tuple(map(_as_name, cells))
+
+
+def _as_name(cell: Any) -> str:
+    if cell is None or cell != cell:
+        return "?"
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def tokens_of(token: str | None, path: Path | None) -> dict[str, str]:

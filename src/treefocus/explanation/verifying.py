@@ -152,7 +152,7 @@ def _forest_of(model: Any) -> Forest:
 
 def companions_of(certificate: dict[str, Any], also: Sequence[Forest]) -> tuple[Companion, ...] | None:
     """The other models that a certificate speaks of, as it names them; None where one is not at hand."""
-    groups = {name: certificate[name] for name in ("columns", "groups") if name in certificate}
+    groups: dict[str, Any] = {name: certificate[name] for name in ("columns", "groups") if name in certificate}
     known = {fingerprint(forest): forest for one in also for forest in (one, coded(groups, one))}
     try:
         named = [(one.get("forest"), float(one.get("margin", 0.0))) for one in certificate.get("also", [])]

@@ -18,7 +18,7 @@ from treefocus.tables.onehot import Folding
 
 
 def coding_record(schema: Schema, forest: Forest) -> dict[str, Any]:
-    """The columns, the words that came from the data, and the groups that are one column each, as far as there are any."""
+    """The columns, the words that came from the data, and the groups that are one column each."""
     record: dict[str, Any] = {"columns": list(schema.names)}
     words = words_added(forest)
     if words:

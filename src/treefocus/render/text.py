@@ -271,7 +271,7 @@ def called(feature: Feature) -> str:
 
 
 def measured(value: Any, feature: Feature, phrases: Catalogue) -> str:
-    """A value of a column: a number with its unit, a date, a category, or the word for True, False and a missing one."""
+    """A value of a column: a number with its unit, a date, a category, or the word for True, False, a missing one."""
     if feature.counting is not None and isinstance(value, Real) and isfinite(value):
         value = feature.counting.told(float(value), feature.kind)
     if isinstance(value, date):
