@@ -77,6 +77,7 @@ QUICK = treefocus.Auto(time_limit=None, node_limit=100)
 CHOICES: dict[str, Callable[[Visit], None]] = {
     "distance": lambda visit: setattr(visit, "distance", "cosine"),
     "more": lambda visit: setattr(visit, "more", "at most 2 changes"),
+    "hold": lambda visit: setattr(visit, "hold", 0.9),
     "wish": lambda visit: setattr(visit.wish, "percent", 80.0),
     "time_limit": lambda visit: setattr(visit, "time_limit", 0.7),
     "n_ways": lambda visit: setattr(visit, "n_ways", 3),

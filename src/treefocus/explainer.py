@@ -25,7 +25,7 @@ from treefocus.explanation.bands import Bands, named_bands
 from treefocus.explanation.batch import Explanations
 from treefocus.explanation.reasons import NotConfirmed, Reason, reasons_of
 from treefocus.explanation.settled import no_other, settled
-from treefocus.explanation.training import Training
+from treefocus.explanation.training import Training, beside_smallest
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Forest, read_json
 from treefocus.model.grid import readable
@@ -250,10 +250,15 @@ class Explainer:
         )
         seconds = now() - began
         found = replace(first, others=tuple(one.timed(seconds) for one in others), seconds=seconds)
-        if hold is None:
+        if hold is None and question.tolerance is None:
             return found
         smallest = self.explain(table, target, strategy, time_limit=time_limit, n_jobs=n_jobs, seed=seed)
-        return self._training.priced(found, smallest).timed(now() - began)
+        found = beside_smallest(found, smallest)
+        return (found if hold is None else self.measured(found)).timed(now() - began)
+
+    def measured(self, found: Explanations) -> Explanations:
+        """Answers with what refits say that had no part in any of them, in `held`; the same where there are none."""
+        return self._training.measured(found)
 
     def __call__(self, X: Any, target: Any = None, strategy: str | Strategy = "auto", **options: Any) -> Explanations:
         """`explain`, for who is used to calling explainers."""
@@ -423,6 +428,11 @@ class Explainer:
     def pool(self) -> Forest | None:
         """What `hold=` asks besides the model: its refits, pooled, made when it is asked for; None without any."""
         return self._training.holding().pool if self._training.can_refit else None
+
+    @property
+    def refits(self) -> tuple[Any, ...]:
+        """The model as it was trained again, for `hold=`: by whoever gave `refits=`, or now, with `labels=`."""
+        return self._training.again()
 
     @property
     def judges(self) -> list[Forest]:

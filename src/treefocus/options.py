@@ -32,8 +32,8 @@ MANIFEST = "the manifest"
 CERTIFICATE = "the certificate"
 DOORS = (COMMAND_LINE, REST, SERVICE, PAGE, PARTS, MANIFEST, CERTIFICATE)
 
-# What `hold` is where an answer is written to a person and nobody said otherwise: in letters of the command line and of
-# the REST API, and in the demo. `Explainer.hold_for_people` says where it can be asked for.
+# What `hold` is where an answer is told to a person and nobody said otherwise: in letters of the command line and of
+# the REST API, on the page, and in the demo. `Explainer.hold_for_people` says where it can be asked for.
 HOLD_FOR_PEOPLE = 0.95
 
 _WITH_THE_EXPLAINER = {PARTS: "it comes with the explainer"}
@@ -121,7 +121,6 @@ class ExplainerOptions:
     hold: float | None = _option(
         EXPLAIN, "float, optional", None, "The share of future models that has to give the wanted class, too",
         limits="a number above 0.5 and below 1", wire=float | None,
-        without={PAGE: "the page asks for a probability"},
         allows=lambda value: value is None or (isinstance(value, Real) and 0.5 < float(value) < 1),
     )  # fmt: skip
     tolerance: Any = _option(

@@ -42,6 +42,8 @@ from treefocus.app.demo import demo_service
 from treefocus.app.page.picker import PAGE
 from treefocus.app.rows import find
 from treefocus.app.service import Service
+from treefocus.app.visit import Visit
+from treefocus.app.workers import Errand
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 
@@ -95,18 +97,25 @@ def test_the_answer_is_there_before_anybody_asks(visit: Any, service: Service, a
     page = visit()
     assert page.locator("h1").inner_text() == "Loans <b>&</b>"
     first = next(i for i, label in enumerate(service.predictions.labels) if label == "declined")
-    found = service.explain(service.row_of(service.rows.values[first].copy()), service.asked, labels=[first])[0]
+    new = Visit.begin(service)
+    new.found = service.answer(new.row, new.question(), Errand(), first)
+    (found,) = new.ways
     assert answered(page) == found.to_text()
+    assert "These are round numbers." in found.to_text()
+    assert re.search(r"It is [\d.]+ times the smallest change\.$", found.to_text())
     assert page.locator(".tf-headline").inner_text() == f"{len(found.changes)} changes together would be enough."
     shown = page.locator("#answer .tf-changes tbody tr")
     assert shown.locator("th").all_inner_texts() == [change.feature for change in found.changes]
     assert page.locator("#answer .tf-bar").count() == shown.count()
     assert re.fullmatch(r"declined \d+% → approved \d+%", page.locator(".tf-shift").inner_text())
-    assert page.locator("#answer .tf-badge").first.inner_text() == "smallest, proven"
+    assert page.locator("#answer .tf-badge").first.inner_text() == "within a proven bound"
+    page.get_by_role("button", name="Round numbers", exact=True).click()
+    page.locator("#answer .tf-badge", has_text="smallest, proven").wait_for()
     assert not page.locator(".tf-proof").first.is_visible()
     page.get_by_text("How do we know?").click()
     assert "manhattan" in page.locator(".tf-proof").first.inner_text()
     reached(page, f"row={first}")
+    reached(page, "round=0")
     page.screenshot(path=artefacts / "answer.png", full_page=True)
 
 
@@ -142,11 +151,11 @@ def test_the_story_of_a_declined_applicant(visit: Any, service: Service, artefac
     found = Explanations.from_json(downloaded(page, "JSON"))
     assert found[0].label == number
     assert found[0].to_text() == sentence
-    assert not verify(json.loads(downloaded(page, "Certificate")), service.forest).failed
+    assert not verify(json.loads(downloaded(page, "Certificate")), service.forest).failed  # margin and all
     report = downloaded(page, "HTML")
     assert report.startswith("<!doctype html>")
     assert "Loans &lt;b&gt;&amp;&lt;/b&gt;" in report
-    assert downloaded(page, "CSV").lstrip("\ufeff").splitlines()[1].startswith(f"{number},declined,approved,OPTIMAL,")
+    assert downloaded(page, "CSV").lstrip("\ufeff").splitlines()[1].startswith(f"{number},declined,approved,BOUNDED,")
     assert saved(page, "Excel")[:2] == b"PK"
     page.get_by_role("button", name="Letter", exact=True).click()
     page.get_by_label("To", exact=True).fill("Ada <Example>")
@@ -173,20 +182,25 @@ def test_what_can_be_done_about_an_answer_stands_beside_it(visit: Any, service: 
     page.get_by_role("button", name="Make it safer").click()
     offers = page.locator(".tf-told button")
     offers.first.wait_for()
-    taken = re.match(r"\d+", offers.last.inner_text())
-    assert taken
-    offers.last.click()
-    reached(page, f"p={taken[0]}")
+    told = offers.all_inner_texts()
+    assert told[0] == "the smallest change"
+    percents = [re.fullmatch(r"at least (\d+)%: [\d.]+ times the smallest change", one) for one in told[1:-1]]
+    assert [one and one[1] for one in percents] == ["60", "70", "80", "90"]
+    assert re.fullmatch(r"holds for 95% of models trained again: [\d.]+ times the smallest change", told[-1])
+    assert offers.last.get_attribute("aria-pressed") == "true"  # which is asked for
+    offers.nth(2).click()
+    reached(page, "p=70")
     share = re.search(r"approved (\d+)%", page.locator(".tf-shift").first.inner_text())
     assert share
-    assert int(share[1]) >= int(taken[0])
+    assert int(share[1]) >= 70
+    assert "times the smallest change" in answered(page)
     page.get_by_role("button", name="Round numbers", exact=True).click()
-    reached(page, "round=1")
-    page.get_by_text("These are round numbers.").wait_for()
+    reached(page, "round=0")
+    page.get_by_text("These are round numbers.").wait_for(state="detached")
     # the way back, and the same from the address alone
     page.go_back()
     page.wait_for_function("!location.search.includes('round')")
-    page.get_by_text("These are round numbers.").wait_for(state="detached")
+    page.get_by_text("These are round numbers.").wait_for()
     assert answered(page)
     again = visit(f"?{urlsplit(page.url).query}")
     assert answered(again) == answered(page)
@@ -264,7 +278,7 @@ def test_a_row_of_ones_own_and_a_rule_that_cannot_be(visit: Any) -> None:
     page.get_by_label("income to").fill("1")
     explain(page).click()
     page.get_by_role("alert").filter(has_text="must be from a low to a high value, got 5").wait_for()
-    unfold(page, "More: distance")
+    unfold(page, "More: margin")
     page.get_by_label("Seconds a search").fill("99")
     page.get_by_label("income to").fill("10")
     explain(page).click()
@@ -307,8 +321,8 @@ def test_jobs_survive_a_reload_and_keep_the_rows_numbers(visit: Any, service: Se
     page.get_by_text(re.compile(r"of 300 rows, running")).wait_for()  # and another can be asked for meanwhile
     page.locator(".tf-job").get_by_role("button", name="Cancel").click()
     page.get_by_text(re.compile(r"of 300 rows, cancelled")).wait_for()
-    other = visit()
-    answered(other)
+    other = visit("?round=0")
+    exact = answered(other)
     unfold(other, "Many rows, and jobs")
     other.get_by_label("At most").fill("30")
     other.get_by_role("button", name="Explain all").click()
@@ -317,7 +331,7 @@ def test_jobs_survive_a_reload_and_keep_the_rows_numbers(visit: Any, service: Se
     found = Explanations.from_json(downloaded(other, "JSON", job))
     assert list(found.labels) == find(service, predicted="declined")[:30]
     assert found.has_answer.all()
-    assert found[0].to_text() == answered(other)  # alone and among many the answer is the same
+    assert found[0].to_text() == exact  # alone and among many the answer is the same
     assert f"Row {found[1].label}" in downloaded(other, "HTML", job)
     job.get_by_role("button", name="Forget").click()
     other.get_by_text("30 of 30 rows, done.").wait_for(state="detached")
@@ -350,7 +364,7 @@ def test_it_passes_the_rules_of_accessibility(visit: Any, artefacts: Path, name:
     folds = (
         "Values: type in",
         "Rules: what may",
-        "More: distance",
+        "More: margin",
         "Try your own",
         "Many rows",
         "Earlier",

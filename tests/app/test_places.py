@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
-from treefocus import loans
+from treefocus import loans, refits
 from treefocus.app.address import take_query, to_query
 from treefocus.app.demo import demo_service
 from treefocus.app.page.words import LANGUAGES, words
+from treefocus.app.question import ExplainOptions
 from treefocus.app.rows import find
 from treefocus.app.service import Service
 from treefocus.app.visit import DOWN, FIXED, FREE, TYPED, EarlierQuestion, Visit
+from treefocus.app.workers import Errand
 from treefocus.constraints.kinds import AtMost, Fixed, Range
 from treefocus.problem.plausibility import LocalOutlierFactor
 from treefocus.render.phrases import languages
@@ -36,12 +40,20 @@ def other_wish(visit: Visit) -> None:
     visit.wish.label, visit.wish.percent = "declined", 62.5
 
 
+def other_promise(visit: Visit) -> None:
+    visit.hold = 0.875
+
+
+def no_promise(visit: Visit) -> None:
+    visit.hold = None
+
+
 def no_wish(visit: Visit) -> None:
     visit.wish.label = None
 
 
 def other_search(visit: Visit) -> None:
-    visit.distance, visit.n_ways, visit.time_limit, visit.language, visit.is_rounded = "cosine", 3, 2.5, "de", True
+    visit.distance, visit.n_ways, visit.time_limit, visit.language, visit.is_rounded = "cosine", 3, 2.5, "de", False
 
 
 def other_measure(visit: Visit) -> None:
@@ -52,7 +64,10 @@ def no_rules(visit: Visit) -> None:
     visit.free_all()
 
 
-@pytest.mark.parametrize("change", [other_rules, other_wish, no_wish, other_search, other_measure, no_rules])
+@pytest.mark.parametrize(
+    "change",
+    [other_rules, other_wish, no_wish, other_promise, no_promise, other_search, other_measure, no_rules],
+)
 def test_a_question_survives_the_way_through_an_address(service: Service, change: Callable[[Visit], None]) -> None:
     visit = Visit.begin(service)
     visit.pick(17)
@@ -79,7 +94,8 @@ def test_an_address_that_cannot_be_read_changes_nothing(service: Service) -> Non
     before = to_query(visit)
     wrong = {
         "row": "99999999", "want": "maybe", "p": "much", "from": "a", "distance": "crow", "ways": "many",
-        "seconds": "1e9", "lang": "tlh", "rules": "incme fixed; <script>", "weights": "incme:2", "like": "what:1",
+        "seconds": "1e9", "hold": "1.5", "lang": "tlh",
+        "rules": "incme fixed; <script>", "weights": "incme:2", "like": "what:1",
         "other": "x",
     }  # fmt: skip
     take_query(visit, wrong)
@@ -103,28 +119,79 @@ def test_rules_are_lifted_one_by_one(service: Service) -> None:
 
 def test_every_margin_is_kept_and_costs_more(service: Service) -> None:
     visit = Visit.begin(service)
-    visit.found = service.explain(visit.row, visit.question())
-    margins = visit.margins()[:2]
     assert visit.can_be_safer
-    safer = service.safer(visit.row, visit.question(), margins, demo_errand(), visit.label)
-    base, approved = visit.found[0].distance, service.classes.index("approved")
-    assert base is not None
-    distances = [base]
-    for percent, found in safer.items():
-        point = found[0].counterfactual
-        assert point is not None
-        shares = service.predict(point[None, :]).probabilities[0]
+    smallest, *safer, holding = service.safer(visit.row, visit.question(), visit.promise, Errand(), visit.label)
+    approved = service.classes.index("approved")
+    assert (smallest.percent, smallest.hold, smallest.found[0].price) == (None, None, 1.0)
+    assert [offer.percent for offer in safer] == [60, 70, 80, 90]
+    prices = [1.0]
+    for offer in safer:
+        one = offer.found[0]
+        shares = service.predict(offer.found.points).probabilities[0]
         assert shares is not None
-        assert shares[approved] >= percent / 100
-        assert found[0].distance is not None
-        distances.append(found[0].distance)
-    assert distances == sorted(distances)
+        assert shares[approved] >= offer.percent / 100
+        assert one.held is None  # no models were trained again
+        prices.append(one.price)
+    assert prices == sorted(prices)
+    assert holding.hold == visit.hold == 0.95
+    found = service.answer(visit.row, visit.question(), Errand(), visit.label)
+    assert found[0].price == holding.found[0].price > 1
+    assert "times the smallest change" in found[0].to_text()
 
 
-def demo_errand() -> object:
-    from treefocus.app.workers import Errand
+def test_people_are_answered_in_round_numbers_with_a_margin(service: Service) -> None:
+    visit = Visit.begin(service)
+    visit.found = service.answer(visit.row, visit.question(), Errand(), visit.label)
+    (shown,) = visit.ways
+    assert "These are round numbers." in shown.to_text()
+    assert shown.is_demanding
+    assert shown.price is not None
+    assert shown.price >= visit.found[0].price
+    assert visit.shown is visit.shown  # worked out once
+    visit.is_rounded = False
+    assert visit.shown is visit.found
+    visit.wish.percent = 70.0  # which is a margin itself
+    assert visit.question().hold is None
+    found = service.answer(visit.row, visit.question(), Errand(), visit.label)
+    assert found[0].price > 1
+    visit.wish.percent, visit.hold = None, None
+    assert service.answer(visit.row, visit.question(), Errand(), visit.label)[0].price is None
 
-    return Errand()
+
+def test_where_models_were_trained_again_every_answer_says_how_many_agree(refitted: Service) -> None:
+    visit = Visit.begin(refitted)
+    found = refitted.answer(visit.row, visit.question(), Errand(), visit.label)
+    agree, n_models = found[0].held
+    assert n_models == 3
+    assert 0 <= agree <= n_models
+    assert f"The answer holds for {agree} of 3 models" in found[0].to_text()
+    assert refitted.in_round_numbers(found)[0].held[1] == 3
+    offers = refitted.safer(visit.row, visit.question(), visit.promise, Errand(), visit.label)
+    assert all(offer.found[0].held[1] == 3 for offer in offers if offer.found[0].status.has_answer)
+    plain = refitted.answer(visit.row, replace(visit.question(), hold=None), Errand(), visit.label)
+    assert plain[0].held[0] <= agree
+
+
+def test_another_pool_makes_another_service(refitted: Service) -> None:
+    asked = ExplainOptions(target="approved", hold=0.8)
+    X, _ = loans.load()
+    rows = as_table(X[:20], "rows")
+    made = Service(refitted.forest, X[:400], rows, schema=loans.SCHEMA, asked=asked)
+    again = Service(
+        refitted.forest, X[:400], rows, schema=loans.SCHEMA, asked=asked, refits=[loans.forest()] * 3,
+    )  # fmt: skip
+    assert Visit.begin(made).hold == 0.8
+    assert made.identity != again.identity
+
+
+@pytest.fixture(scope="module")
+def refitted() -> Service:
+    """Of a model that is trained again when the service begins."""
+    X, y = loans.load()
+    model = RandomForestClassifier(10, max_depth=4, random_state=0).fit(X[:400], y[:400])
+    others = refits(model, X[:400], y[:400], n=12)
+    asked = ExplainOptions(target="approved", constraints=loans.CONSTRAINTS)
+    return Service(model, X[:400], as_table(X[400:440], "rows"), schema=loans.SCHEMA, asked=asked, refits=others)
 
 
 def test_an_earlier_question_comes_back_whole(service: Service) -> None:
@@ -132,7 +199,7 @@ def test_an_earlier_question_comes_back_whole(service: Service) -> None:
     visit.pick(5)
     visit.found = service.explain(visit.row, visit.question(), labels=[5])
     kept, before = EarlierQuestion.of(visit, "Row 5", to_query(visit)), visit.question()
-    assert kept.name.startswith("Row 5 → approved manhattan (")
+    assert kept.name.startswith("Row 5 → approved ≥ 95% manhattan (")
     other_rules(visit)
     other_wish(visit)
     visit.pick(9)

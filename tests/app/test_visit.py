@@ -184,6 +184,7 @@ def test_a_number_of_rows_must_be_one(count: float | None) -> None:
 def test_ways_out_use_different_features_and_the_closest_comes_first(service: Service) -> None:
     visit = Visit.begin(service)
     visit.time_limit = 10.0  # enough for proofs on a busy machine
+    visit.is_rounded = False
     alone = service.explain(visit.row, visit.question())
     visit.n_ways = 4
     visit.found = service.explain(visit.row, visit.question(), labels=["x"])

@@ -96,7 +96,7 @@ def as_people_read_it(price: float) -> str:
 
 
 def test_a_probability_can_be_asked_for(loan_page: Any) -> None:
-    page = loan_page()
+    page = loan_page("?round=0")
     answered(page)
     percent = page.get_by_label("Probability of the wanted answer")
     percent.fill("70")
@@ -127,11 +127,11 @@ def test_weights_and_likeness_are_behind_more(loan_page: Any) -> None:
     page = loan_page()
     before = answered(page)
     assert "your savings" in before
-    fold = page.get_by_role("button", name="More: distance")
+    fold = page.get_by_role("button", name="More: margin")
     fold.focus()
     page.keyboard.press("Enter")
     page.get_by_label("Weight of savings").fill("50")
-    page.get_by_text("manhattan, 1 weighted").wait_for()
+    page.get_by_text("95%, manhattan, 1 weighted").wait_for()
     assert "your savings" not in asked(page)
     page.get_by_label("Weight of savings").fill("0")
     page.get_by_text("Pick a row, then press Explain").wait_for()
@@ -156,7 +156,7 @@ def test_weights_and_likeness_are_behind_more(loan_page: Any) -> None:
 def test_the_story_of_a_flat(flat_page: Any, flats: Any) -> None:
     from playwright.sync_api import expect
 
-    page = flat_page()
+    page = flat_page("?round=0")
     rows = house_prices()[0]
     prices = flats.predict(rows)
     answered(page)
@@ -224,7 +224,7 @@ def test_it_passes_the_rules_of_accessibility(
         answered(page)
         if model == "probability":
             page.get_by_label("Probability of the wanted answer").fill("60")
-        unfold(page, "More: distance")
+        unfold(page, "More: margin")
         choose(page, "Likeness", "local outlier factor, at most")
         page.get_by_text("manhattan, local outlier factor, at most 1.5").wait_for()
         asked(page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from typing import Any
 
@@ -18,12 +19,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import Booster, XGBClassifier
 
-from treefocus import Explainer, Interval, InvalidInput, Probability, curve, explain, refits, verify
+from treefocus import Explainer, Explanations, Interval, InvalidInput, Probability, curve, explain, refits, verify
 from treefocus.adapters import translate
 from treefocus.explanation.calibration import Calibration, lower_end
-from treefocus.explanation.holding import Holding, margin_by_law
+from treefocus.explanation.certificate import digest
+from treefocus.explanation.holding import Holding, margin_by_law, said
 from treefocus.explanation.stability import Stability
 from treefocus.explanation.training import calibration_rows
+from treefocus.model.source import Source
 from treefocus.options import HOLD_FOR_PEOPLE
 from treefocus.problem.joint import with_margin
 from treefocus.problem.pooled import lead, pooled
@@ -238,6 +241,34 @@ def test_a_certificate_of_an_answer_that_holds_is_checked_with_the_pool() -> Non
     record = explainer.explain(ROWS[:1], target="yes", hold=0.8, n_jobs=1)[0].certificate()
     assert verify(record, explainer.forest, also=[explainer.pool], reprove=True).holds
     assert not verify(record, explainer.forest).holds
+
+
+def test_a_certificate_under_the_law_of_the_votes_needs_no_other_model() -> None:
+    explainer = Explainer(FOREST, X)
+    record = explainer.explain(ROWS[:1], target="yes", hold=0.9, n_jobs=1)[0].certificate()
+    assert verify(record, explainer.forest, reprove=True).holds
+    smallest = explainer.explain(ROWS[:1], target="yes", n_jobs=1)[0]
+    forged = record | {"point": smallest.counterfactual.tolist(), "distance": smallest.distance, "lower_bound": 0.0}
+    del forged["fingerprint"]
+    assert verify(forged | {"fingerprint": digest(forged)}, explainer.forest).failed
+
+
+def test_json_keeps_what_was_promised_and_what_it_costs() -> None:
+    found = Explainer(FOREST, X, refits=OTHERS).explain(ROWS[:3], target="yes", hold=0.8, n_jobs=1)
+    read = Explanations.from_json(found.to_json())
+    assert read.to_json() == found.to_json()
+    assert [one.to_text() for one in read] == [one.to_text() for one in found]
+    assert read.held is not None
+    assert read.held.interval == found.held.interval
+    rounded = found[0].rounded().batch
+    assert Explanations.from_json(rounded.to_json())[0].larger == rounded[0].larger
+    plain = json.loads(Explainer(FOREST, X).explain(ROWS[:1], target="yes", n_jobs=1).to_json())["rows"][0]
+    assert not {"is_demanding", "smallest", "larger", "agrees"} & plain.keys()
+
+
+def test_a_margin_that_nobody_can_have_is_asked_of_no_model() -> None:
+    answered = said(Source(translate(FOREST).forest, FOREST.predict), np.empty((0, 3)))
+    assert len(answered) == 0
 
 
 def test_without_refits_the_law_of_the_votes_has_to_do() -> None:

@@ -196,6 +196,9 @@ def test_sentences_say_how_far_one_may_go() -> None:
     assert "bis zu 10 % der Änderung davor" in one.to_text("de").replace("\u202f", " ").replace("\xa0", " ")
     more = explainer.explain(rows, True, tolerance=np.inf)[0].to_text("fr")
     assert "aussi loin que vont les valeurs" in more
+    price = one.distance / explainer.explain(rows, True)[0].distance
+    assert one.price == pytest.approx(price)
+    assert f"It is {price:.2g} times the smallest change." in one.to_text()
     assert "further" not in explainer.explain(rows, True)[0].to_text()
     assert "(income)" in explainer.explain(rows, True, tolerance="income above 250")[0].to_text()
 

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from treefocus.app.visit import Visit
 from treefocus.constraints.text import as_constraints, lines_of
 from treefocus.errors import TreefocusError
+from treefocus.options import check
 from treefocus.problem.distances import NAMED as DISTANCES
 from treefocus.problem.plausibility import IsolationScore, LocalOutlierFactor, Measure
 from treefocus.render.phrases import languages
@@ -27,6 +28,7 @@ def to_query(visit: Visit) -> str:
     found: dict[str, Any] = {} if visit.number is None else {"row": visit.number}
     for name, own, usual in (
         ("want", _written(wish.label), _written(new.wish.label)), ("p", wish.percent, new.wish.percent),
+        ("hold", visit.hold, new.hold),
         ("from", wish.low, new.wish.low), ("to", wish.high, new.wish.high),
         ("distance", visit.distance, new.distance), ("ways", visit.n_ways, new.n_ways),
         ("seconds", visit.time_limit, new.time_limit), ("lang", visit.language, new.language),
@@ -41,9 +43,9 @@ def to_query(visit: Visit) -> str:
 def take_query(visit: Visit, query: Mapping[str, str]) -> None:
     """Make a new visit the one that the query tells of; what cannot be read is left as it is."""
     readers = {
-        "row": _row, "want": _want, "p": _percent, "from": _low, "to": _high, "distance": _distance, "ways": _ways,
-        "seconds": _seconds, "lang": _language, "round": _round, "rules": _take_rules, "weights": _take_weights,
-        "like": _take_likeness,
+        "row": _row, "want": _want, "p": _percent, "hold": _hold, "from": _low, "to": _high,
+        "distance": _distance, "ways": _ways, "seconds": _seconds, "lang": _language, "round": _round,
+        "rules": _take_rules, "weights": _take_weights, "like": _take_likeness,
     }  # fmt: skip
     for name, read in readers.items():
         if name in query:
@@ -84,6 +86,12 @@ def _want(visit: Visit, text: str) -> None:
 
 def _percent(visit: Visit, text: str) -> None:
     visit.wish.percent = float(text) if text else None
+
+
+def _hold(visit: Visit, text: str) -> None:
+    hold = float(text) if text else None
+    check(hold=hold)
+    visit.hold = hold
 
 
 def _low(visit: Visit, text: str) -> None:

@@ -126,6 +126,14 @@ class WayAnswer(BaseModel):
     likelihood: list[float | None] | None = Field(
         None, description="Where a probability was asked for: that of the class, before and after."
     )
+    is_demanding: bool | None = Field(
+        None, description="True where more was asked for than the model's own answer: hold, room to move, other models."
+    )
+    smallest: float | None = Field(None, description="How far the smallest change is, where more was asked for.")
+    larger: float | None = Field(None, description="By how much, as a share, round numbers make the change larger.")
+    agrees: list[bool] | None = Field(
+        None, description="What each model says that was trained again and had no part in the answer, under hold."
+    )
 
 
 class RowAnswer(WayAnswer):

@@ -25,5 +25,8 @@ class ExplainOptions(ExplainerOptions):
 
     @property
     def n_searches(self) -> int:
-        """How often a row may be searched: once a way out, and for further ones where an answer must be plausible."""
-        return self.n * (1 if self.plausibility is None else 1 + FURTHER)
+        """How often a row may be searched: once a way out, and for further ones where an answer must be plausible; once
+        more for the smallest change, where more is asked for.
+        """
+        n_ways = self.n + (self.hold is not None or self.tolerance is not None)
+        return n_ways * (1 if self.plausibility is None else 1 + FURTHER)

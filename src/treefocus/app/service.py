@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from treefocus.explanation import predictions
 from treefocus.explanation.batch import Explanations
 from treefocus.explanation.change import told_value
 from treefocus.explanation.json import cell
+from treefocus.explanation.training import beside_smallest
 from treefocus.model.fingerprint import fingerprint
 from treefocus.model.forest import Floats
 from treefocus.model.grid import readable
@@ -30,6 +32,7 @@ from treefocus.schema.schema import Schema
 from treefocus.tables.cells import Cell, CellTable, table_of_cells, table_of_codes
 from treefocus.tables.table import Table
 
+MARGINS = (50, 60, 70, 80, 90)  # per cent that "make it safer" offers
 COMPARED = ("euclidean", "manhattan", "cosine", "mahalanobis")
 _EXPLAINERS = 16  # kept, the last used; each holds up to 10,000 examples
 
@@ -42,12 +45,22 @@ class Predictions:
     probabilities: list[list[float] | None]  # (n_rows,) of (n_classes,), None where there are none
 
 
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """An answer that is at least so probable, in per cent, or holds for that share of future models; or neither."""
+
+    percent: int | None
+    hold: float | None
+    found: Explanations
+
+
 class Service:
     """Answers for the API and the page.
 
     model: as for `Explainer`. data: training rows. rows: those that people pick from. asked: what is asked where a
     caller does not say otherwise; its constraints hold unless the caller gives their own. ids: the rows' own names.
-    also: other models that have to give the wanted outcome of every answer, too.
+    also: other models that have to give the wanted outcome of every answer, too. labels, refits: as for `Explainer`, so
+    that answers can be asked to hold; models are trained and a margin is calibrated before the first question comes.
     """
 
     def __init__(
@@ -66,7 +79,7 @@ class Service:
         refits: Sequence[Any] = (),
     ) -> None:
         self._model, self._data, self._schema, self.title = model, data, schema, title
-        self._companions = {"also": tuple(also), "labels": labels, "refits": tuple(refits)}
+        self._companions: dict[str, Any] = {"also": tuple(also), "labels": labels, "refits": tuple(refits)}
         self.limits = limits or Limits()
         self.on_answer: list[Callable[[Explanations], None]] = []  # who hears of answers
         self.asked = asked or ExplainOptions()
@@ -76,7 +89,9 @@ class Service:
         if self.asked.target is not None:
             put(self.asked.target, given, 1)  # a target that no call could be answered with is reported here
         self._explainers = lru_cache(_EXPLAINERS)(self._built)
-        explainer = self.explainer(self.asked)
+        self._first = explainer = self.explainer(self.asked)
+        self._prepare(explainer)
+        self._in_round_numbers: WeakKeyDictionary[Explanations, Explanations] = WeakKeyDictionary()
         self.schema, self.space, self.forest = explainer.schema, explainer.space, explainer.forest
         self.has_order = explainer.has_order.tolist()
         self.rows = explainer.table_of(rows)
@@ -86,7 +101,8 @@ class Service:
         self.labels = explainer.labels
         self._labels = None if self.forest.categories is None else self.labels
         self.fingerprint = fingerprint(given)
-        self._others = [fingerprint(forest) for forest in explainer.also]
+        others = (*explainer.also, *([] if explainer.pool is None else [explainer.pool]))
+        self._others = [fingerprint(forest) for forest in others]
         self.identity = self._identity()
         self.predictions = self.predict(self.rows.values)
 
@@ -97,6 +113,19 @@ class Service:
     def _built(self, **options: Any) -> Explainer:
         given = {name: _THAWED[name](own) if name in _THAWED else own for name, own in options.items()}
         return Explainer(self._model, self._data, schema=self._schema, **self._companions, **given)
+
+    def _prepare(self, explainer: Explainer) -> None:
+        """Train what answers that hold take, once for all explainers, and calibrate the first question's margin."""
+        self._companions |= {"labels": None, "refits": explainer.refits}
+        promise = self.asked.hold
+        if promise is None and explainer.refits:
+            promise = self.hold_for_people(self.asked.target)
+        if promise is not None:
+            explainer.prepare(self.asked.target, promise)
+
+    def hold_for_people(self, target: Any) -> float | None:
+        """The promise under which people are answered by default; None where none can be made for this target."""
+        return self._first.hold_for_people(target)
 
     def _identity(self) -> str:
         """What answers depend on besides the call: the model, the space of the data, the defaults."""
@@ -138,7 +167,28 @@ class Service:
         """The question as it is put for a letter: with a margin, where none was asked for and there can be one."""
         if question.hold is not None:
             return question
-        return replace(question, hold=self.explainer(question).hold_for_people(question.target))
+        return replace(question, hold=self.hold_for_people(question.target))
+
+    def answer(self, row: CellTable, question: ExplainOptions, errand: Errand, label: Any) -> Explanations:
+        """One row's answer as the page tells it: with its price where more than the smallest change is asked for, a
+        probability, say; and, where there are refits, with how many of them agree.
+        """
+        found = self.explain(row, question, errand, labels=[label])
+        if found.smallest is None and isinstance(question.target, Probability):
+            smallest = self.explain(row, _smallest(question), errand, labels=[label])
+            found = beside_smallest(found, smallest)
+        return found if found.held is not None else self._measured(found)
+
+    def in_round_numbers(self, found: Explanations) -> Explanations:
+        """One row's answer in round numbers, worked out once; as it is where there is none."""
+        if not found.has_answer[0]:
+            return found
+        if found not in self._in_round_numbers:
+            self._in_round_numbers[found] = self._measured(cast(Explanations, found[0].rounded().batch))
+        return self._in_round_numbers[found]
+
+    def _measured(self, found: Explanations) -> Explanations:
+        return self._first.measured(found) if not self.predicts_number and found.has_answer.any() else found
 
     def compared(self, row: CellTable, question: ExplainOptions, errand: Errand, label: Any) -> dict[str, Explanations]:
         """One row under the four distances that people know."""
@@ -147,16 +197,28 @@ class Service:
         }
 
     def safer(
-        self, row: CellTable, question: ExplainOptions, margins: Sequence[int], errand: Errand, label: Any
-    ) -> dict[int, Explanations]:
-        """One row, with the wanted class at least so probable, in per cent."""
-        wanted = question.target.label if isinstance(question.target, Probability) else question.target
-        return {
-            percent: self.explain(
-                row, replace(question, target=Probability(wanted, percent / 100), n=1), errand, labels=[label]
-            )
-            for percent in margins
-        }
+        self, row: CellTable, question: ExplainOptions, hold: float | None, errand: Errand, label: Any
+    ) -> list[Offer]:
+        """One row's smallest change to the wanted class, then with more and more probability, then one that holds."""
+        plain = _smallest(question)
+        smallest = self.explain(row, plain, errand, labels=[label])
+        wanted: list[tuple[int | None, float | None]] = [(None, None)]
+        wanted += [(percent, None) for percent in MARGINS if percent > self._percent(smallest, plain.target)]
+        wanted += [] if hold is None else [(None, hold)]
+        offers = []
+        for percent, own in wanted:
+            target = plain.target if percent is None else Probability(plain.target, percent / 100)
+            asked = replace(plain, target=target, hold=own)
+            found = smallest if asked == plain else self.explain(row, asked, errand, labels=[label])
+            offers.append(Offer(percent, own, self._measured(beside_smallest(found, smallest))))
+        return offers
+
+    def _percent(self, found: Explanations, label: Any) -> float:
+        """How probable a class is at one row's answer; 100 where there is no answer or no probability."""
+        if not found.has_answer[0]:
+            return 100.0
+        shares = self.predict(found.points).probabilities[0]
+        return 100.0 if shares is None else 100 * shares[self.classes.index(label)]
 
     def predict(self, values: Floats) -> Predictions:
         """Class and probabilities of every row, in the order of `classes`; or its number."""
@@ -199,6 +261,12 @@ class Service:
     def row_of(self, values: Floats) -> CellTable:
         """One row, (n_features,), whose categories stand by their codes, as the page holds them."""
         return table_of_codes(values[None, :], self._labels)
+
+
+def _smallest(question: ExplainOptions) -> ExplainOptions:
+    """The question for the smallest change to the class that is wanted, and no more."""
+    target = question.target.label if isinstance(question.target, Probability) else question.target
+    return replace(question, target=target, hold=None, tolerance=None, n=1)
 
 
 def _where(is_known: Any, values: list[Any]) -> list[Any]:

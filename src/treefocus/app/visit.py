@@ -17,14 +17,15 @@ from treefocus.constraints.text import as_constraints, lines_of
 from treefocus.errors import reject
 from treefocus.explanation.batch import Explanation, Explanations
 from treefocus.model.forest import Floats
+from treefocus.options import HOLD_FOR_PEOPLE
 from treefocus.problem.plausibility import Measure
 from treefocus.render.phrases import DEFAULT
 from treefocus.schema.dates import counted
 from treefocus.tables.cells import CellTable
 
-MARGINS = (50, 60, 70, 80, 90)  # per cent that "make it safer" offers
 _CHOICES = (
-    "values", "label", "rules", "more", "wish", "distance", "time_limit", "n_ways", "weights", "measure", "most",
+    "values", "label", "rules", "more", "wish", "hold", "distance", "time_limit", "n_ways", "weights", "measure",
+    "most",
 )  # fmt: skip
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
 TYPED = "typed in"
@@ -57,6 +58,7 @@ class EarlierQuestion:
         assert visit.found is not None
         told = [row_name, *([] if visit.wish.label is None else [f"→ {visit.wish.label}"])]
         told += [] if visit.wish.percent is None else [f"{visit.wish.percent:g}%"]
+        told += [] if visit.own_hold is None else [f"≥ {100 * visit.own_hold:g}%"]
         told += [visit.distance, f"({visit.found[0].distance:.3g})" if visit.found[0].distance is not None else "(-)"]
         return cls(" ".join(told), query, visit.number, deepcopy({name: getattr(visit, name) for name in _CHOICES}),
                    visit.found)  # fmt: skip
@@ -79,6 +81,7 @@ class Visit:
     rules: list[Rule] = field(default_factory=list)
     more: str = ""  # further constraints in words, one a line
     wish: Wish = field(default_factory=Wish)
+    hold: float | None = None  # the share of future models that has to agree, where that can be asked for
     distance: str = ExplainOptions.distance
     time_limit: float | None = None  # a clock; without one a budget of work, the same alone and among many
     n_ways: int = 1
@@ -86,7 +89,7 @@ class Visit:
     measure: Measure | None = None  # of how like the training rows an answer has to be
     most: float | None = None  # of that measure
     language: str = DEFAULT
-    is_rounded: bool = False  # whether answers are shown in round numbers
+    is_rounded: bool = True  # whether answers are shown in round numbers
     found: Explanations | None = None  # of one row, with its ways
     compared: dict[str, Explanations] = field(default_factory=dict)
 
@@ -97,7 +100,8 @@ class Visit:
         middle = np.where(np.isfinite(service.space.low), (service.space.low + service.space.high) / 2, 0.0)
         own = asked.weights or {}
         visit = cls(
-            service, middle, wish=Wish.of(service), distance=asked.distance, time_limit=asked.time_limit,
+            service, middle, wish=Wish.of(service), hold=HOLD_FOR_PEOPLE if asked.hold is None else asked.hold,
+            distance=asked.distance, time_limit=asked.time_limit,
             rules=[Rule() for _ in service.schema.features],
             weights=[float(own.get(name, 1.0)) for name in service.schema.names],
             measure=asked.plausibility, most=None if asked.plausibility is None else asked.plausibility.limit,
@@ -161,16 +165,24 @@ class Visit:
 
     @property
     def can_be_safer(self) -> bool:
-        """Whether more probability can be asked for: of a class, where the answer is not that sure already."""
-        return not self.wish.predicts_number and self.wish.label is not None and bool(self.margins())
+        """Whether there is a choice of how safe an answer is: where a class is wanted."""
+        return not self.wish.predicts_number and self.wish.label is not None
 
-    def margins(self) -> list[int]:
-        """Per cent that are above what the answer has."""
-        if self.found is None or self.found[0].counterfactual is None or self.wish.label is None:
-            return []
-        shares = self.service.predict(self.found[0].counterfactual[None, :]).probabilities[0]
-        now = 0.0 if shares is None else 100 * shares[self.service.classes.index(self.wish.label)]
-        return [] if shares is None else [percent for percent in MARGINS if percent > now]
+    @property
+    def can_hold(self) -> bool:
+        """Whether the answer can be asked to hold: where a class is wanted, and no probability of it."""
+        is_class = not self.wish.predicts_number and (self.wish.label is None or self.wish.percent is None)
+        return is_class and self.service.hold_for_people(self.wish.label) is not None
+
+    @property
+    def own_hold(self) -> float | None:
+        """The share of future models that has to agree, None where that is not asked for, or cannot be."""
+        return self.hold if self.can_hold else None
+
+    @property
+    def promise(self) -> float | None:
+        """For what share of future models an answer could be asked to hold; None where none can be promised."""
+        return None if self.service.hold_for_people(self.wish.label) is None else self.hold or HOLD_FOR_PEOPLE
 
     def anew(self) -> Visit:
         """A new visit of the same visitor's."""
@@ -194,7 +206,7 @@ class Visit:
         """The question in the library's words."""
         return replace(
             self.service.asked, constraints=tuple(self.constraints()), target=self.wish.to_target(),
-            distance=self.distance, n=self.n_ways, weights=self._own_weights(),
+            distance=self.distance, n=self.n_ways, weights=self._own_weights(), hold=self.own_hold,
             time_limit=checked_seconds(self.time_limit, self.service.limits.seconds_per_row),
             plausibility=None if self.measure is None else replace(self.measure, limit=self.most),
         )  # fmt: skip
@@ -211,11 +223,16 @@ class Visit:
     @property
     def ways(self) -> list[Explanation]:
         """The ways out, the closest first; of a row that has none, the first says why."""
-        if self.found is None:
+        shown = self.shown
+        if shown is None:
             return []
-        first, *others = (way[0] for way in self.found.ways)
-        ways = [first, *(other for other in others if other.status.has_answer)]
-        return [one.rounded() if self.is_rounded and one.status.has_answer else one for one in ways]
+        first, *others = (way[0] for way in shown.ways)
+        return [first, *(other for other in others if other.status.has_answer)]
+
+    @property
+    def shown(self) -> Explanations | None:
+        """The answers as they are shown: in round numbers, unless they are to be exact."""
+        return self.service.in_round_numbers(self.found) if self.found is not None and self.is_rounded else self.found
 
     @property
     def row(self) -> CellTable:

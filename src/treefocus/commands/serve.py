@@ -29,6 +29,7 @@ def serve(
     model: options.Model = None,
     data: options.Data = None,
     also: options.Also = None,
+    refits: options.Refits = None,
     train: options.Train = None,
     schema: options.SchemaFile = None,
     demo: options.Demo = False,
@@ -41,6 +42,7 @@ def serve(
     target: options.Target = None,
     at_least: options.AtLeast = None,
     between: options.Between = None,
+    hold: options.Hold = None,
     weight: options.Weights = None,
     ignore: options.Ignore = None,
     id_column: options.Id = None,
@@ -78,12 +80,12 @@ def serve(
         rows_per_call=max_rows, rows_per_job=max_job_rows, seconds_per_row=max_seconds, body_bytes=max_body,
         jobs_open=max_jobs, questions_per_day=max_questions, visitors=max_visitors,
     )  # fmt: skip
-    check(time_limit=time_limit)
+    check(time_limit=time_limit, hold=hold)
     limits.check_seconds(time_limit)
     constraints = constraints_of(fix, increasing, decreasing, range_, constraint)
-    asked = _Asked(distance, (target, at_least, between), time_limit, constraints, weights_of(weight))
-    others = tuple(also or ())
-    files = _Files(model, data, train, schema, tuple(ignore or ()), allow_pickle, id_column, others)
+    asked = _Asked(distance, (target, at_least, between), time_limit, constraints, weights_of(weight), hold)
+    others = {"also": tuple(also or ()), "refits": tuple(refits or ())}
+    files = _Files(model, data, train, schema, tuple(ignore or ()), allow_pickle, id_column, **others)
     service = _demo(files, asked, limits, title) if demo else _served(files, asked, limits, title)
     run(service, jobs or default_jobs_folder(service.fingerprint), host, port, known, access_log=access_log)
 
@@ -100,6 +102,11 @@ class _Files:
     allow_pickle: bool
     id: str | None = None  # the column that names the rows
     also: tuple[Path, ...] = ()
+    refits: tuple[Path, ...] = ()
+
+    def models(self, paths: Sequence[Path]) -> list[Any]:
+        """Further models."""
+        return [load_model(path, allow_pickle=self.allow_pickle) for path in paths]
 
 
 @dataclass(frozen=True)
@@ -111,14 +118,15 @@ class _Asked:
     time_limit: float | None
     constraints: Sequence[Constraint]
     weights: dict[str, float] | None
+    hold: float | None
 
 
 def _demo(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> Service:
     from treefocus.app.demo import demo_service
 
-    if files.model is not None or files.data is not None or files.id is not None or files.also:
-        raise InvalidInput("--demo brings its own model and rows; leave MODEL, --data, --id and --also out.")
-    return demo_service(limits, asked.distance, title, asked.time_limit)
+    if files.model is not None or files.data is not None or files.id is not None or files.also or files.refits:
+        raise InvalidInput("--demo brings its own model and rows; leave MODEL, --data, --id, --also and --refits out.")
+    return demo_service(limits, asked.distance, title, asked.time_limit, asked.hold)
 
 
 def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> Service:
@@ -132,6 +140,7 @@ def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> 
     question = ExplainOptions(
         distance=asked.distance, constraints=tuple(asked.constraints), time_limit=asked.time_limit,
         target=None if asked.target == (None, None, None) else target_of(*asked.target, forest), weights=asked.weights,
+        hold=asked.hold,
     )  # fmt: skip
     ignore = (*files.ignore, *(() if files.id is None else (files.id,)))
     train = None if files.train is None else read_rows(files.train, ignore, forest, None)
@@ -144,7 +153,7 @@ def _served(files: _Files, asked: _Asked, limits: Limits, title: str | None) -> 
     return Service(
         model, rows if train is None else train, rows, schema=read_schema(files.schema), asked=question, limits=limits,
         title=title or files.model.name, ids=labels_of(files.data, files.id),
-        also=[load_model(path, allow_pickle=files.allow_pickle) for path in files.also],
+        also=files.models(files.also), refits=files.models(files.refits),
     )  # fmt: skip
 
 

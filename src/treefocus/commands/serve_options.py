@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
+from treefocus.options import OPTIONS
 from treefocus.problem.distances import NAMED as DISTANCES
 
 # the model and what lies beside it
 Model = Annotated[Path | None, typer.Argument(metavar="[MODEL]", help="As for explain.")]
 Also = Annotated[
     list[Path] | None, typer.Option(metavar="MODEL", help="Has to give the wanted outcome, too. Repeatable.")
+]
+Refits = Annotated[
+    list[Path] | None, typer.Option(metavar="MODEL", help=OPTIONS["refits"].told(": a model file") + " Repeatable.")
 ]
 Data = Annotated[Path | None, typer.Option(metavar="FILE", help="Rows to pick from: .csv, .tsv, .parquet.")]
 Train = Annotated[Path | None, typer.Option(metavar="FILE", help="Training rows: scale and domain.")]
@@ -40,6 +44,7 @@ InWords = Annotated[
 Target = Annotated[str | None, typer.Option(metavar="CLASS", help="Asked for first, if any.")]
 AtLeast = Annotated[float | None, typer.Option(metavar="P", help="With --target: its probability, from 0 to 1.")]
 Between = Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Asked for where a number is predicted.")]
+Hold = Annotated[float | None, typer.Option(metavar="SHARE", help=OPTIONS["hold"].told(": 0.95, say"))]
 Weights = Annotated[
     list[str] | None, typer.Option("--weight", metavar="COLUMN:NUMBER", help="What a change weighs. Repeatable.")
 ]

@@ -85,6 +85,7 @@ class Answers:
     others: tuple[Self, ...] = ()  # every row's second way out, third, ..., as far as they were asked for
     held: Stability | None = None  # what other models say of the answers, where they were asked
     smallest: Floats | None = None  # (n_rows,) the distance of the smallest change, where more was asked for
+    demanding: Bools | None = None  # (n_rows,) whether more was asked for, where there are no groups that say so
     larger: Floats | None = None  # (n_rows,) by how much, as a share, round numbers make the changes larger
 
     @classmethod
@@ -144,6 +145,12 @@ class Answers:
             raise InvalidInput(_NO_MODEL)
         number, place = self._places[i].tolist()
         return self.groups[number], place
+
+    def is_demanding(self, i: int) -> bool:
+        """Whether more was asked of row i than the model's own answer: other models, a margin, or room to move."""
+        if self.groups:
+            return self.asked_of(i)[0].question.is_demanding
+        return self.demanding is not None and bool(self.demanding[i])
 
     @property
     def model(self) -> Forest:

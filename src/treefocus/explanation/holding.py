@@ -89,7 +89,7 @@ def said(source: Source, points: Floats) -> Any:
     """(n_points,) the classes that a model gives, by its own predict where it is at hand."""
     from treefocus import kernels
 
-    if source.predict is not None:
+    if source.predict is not None and len(points):  # libraries refuse to predict for nobody
         return np.asarray(source.predict(points))
     return source.forest.classes[kernels.predict(source.forest, points)]
 

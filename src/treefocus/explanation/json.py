@@ -14,8 +14,9 @@ from treefocus.explanation.change import plain, told_value
 from treefocus.explanation.json_values import cell, name, number, numbers
 from treefocus.explanation.predictions import Predicted, likelihood_of
 from treefocus.explanation.reasons import read_reason
+from treefocus.explanation.stability import Stability
 from treefocus.model.categories import Labels
-from treefocus.model.forest import Floats
+from treefocus.model.forest import Bools, Floats
 from treefocus.schema.dates import Counting, read_date
 from treefocus.schema.schema import Schema
 from treefocus.search.base import Outcome, Status
@@ -65,9 +66,21 @@ def row_record(answers: Answers, i: int) -> dict[str, Any]:
     likelihood = likelihood_of(says, i)
     if likelihood is not None:
         record["likelihood"] = list(likelihood)
+    record |= _beyond(answers, i)
     if answers.others:
         ways = [row_record(other, i) for other in answers.others]
         record["ways"] = [{key: way[key] for key in way if key not in _OF_THE_ROW} for way in ways]
+    return record
+
+
+def _beyond(answers: Answers, i: int) -> dict[str, Any]:
+    """What is known of a row besides, where more was asked for than the smallest change, or round numbers were."""
+    record: dict[str, Any] = {"is_demanding": True} if answers.is_demanding(i) else {}
+    for key, known in (("smallest", answers.smallest), ("larger", answers.larger)):
+        if known is not None and np.isfinite(known[i]):
+            record[key] = float(known[i])
+    if answers.held is not None and answers.status[i].has_answer:
+        record["agrees"] = answers.held.agrees[:, i].tolist()
     return record
 
 
@@ -157,7 +170,27 @@ def _read(record: Mapping[str, Any], schema: Schema, rows: Sequence[Mapping[str,
         distance_name=record["distance"],
         seconds=float(record["seconds"]),
         row_labels=tuple(row["row"] for row in rows),
+        held=_held(rows, np.array(outcome.has_answer, bool)),
+        smallest=_known(rows, "smallest"),
+        larger=_known(rows, "larger"),
+        demanding=np.array([row.get("is_demanding") is True for row in rows], bool),
     )
+
+
+def _known(rows: Sequence[Mapping[str, Any]], key: str) -> Floats | None:
+    """(n_rows,) a number that some rows have; None where none has."""
+    if not any(key in row for row in rows):
+        return None
+    return np.array([_float(row.get(key)) for row in rows], np.float64)
+
+
+def _held(rows: Sequence[Mapping[str, Any]], has_answer: Bools) -> Stability | None:
+    """What other models said of the answers."""
+    n_models = max((len(row["agrees"]) for row in rows if "agrees" in row), default=0)
+    if not n_models:
+        return None
+    agrees = [row.get("agrees", [False] * n_models) for row in rows]
+    return Stability.of(np.array(agrees, bool).T, has_answer & np.array(["agrees" in row for row in rows], bool))
 
 
 def _predicted(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Predicted:

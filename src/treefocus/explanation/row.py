@@ -168,13 +168,14 @@ class Explanation:
     @property
     def larger(self) -> float | None:
         """By how much, as a share, round numbers make the change larger; None where they were not asked for."""
-        return None if self.batch.larger is None else float(self.batch.larger[self.i])
+        known = self.batch.larger
+        return None if known is None or np.isnan(known[self.i]) else float(known[self.i])
 
     @property
     def held(self) -> tuple[int, int] | None:
         """How many of how many other models give the answer the wanted outcome; None where they were not asked."""
         known = self.batch.held
-        return None if known is None or not self.status.has_answer else (known.counted(self.i), known.n_models)
+        return None if known is None or np.isnan(known.share[self.i]) else (known.counted(self.i), known.n_models)
 
     @property
     def price(self) -> float | None:
@@ -187,7 +188,7 @@ class Explanation:
     @property
     def is_demanding(self) -> bool:
         """Whether more was asked for than that the model gives the wanted outcome: other models, or room to move."""
-        return bool(self.batch.groups) and self.batch.asked_of(self.i)[0].question.is_demanding
+        return self.batch.is_demanding(self.i)
 
     @property
     def tolerance(self) -> Tolerance | None:

@@ -49,18 +49,19 @@ class Training:
         with self.lock:
             if self.kept is None:
                 assert self.fitted is not None, "who can refit knows how models are read"
-                self.kept = Holding.of(self.fitted(list(self._models())))
+                self.kept = Holding.of(self.fitted(list(self.again())))
             return self.kept
 
-    def _models(self) -> Sequence[Any]:
-        if self.models:
-            return self.models
-        if self.data is None:
-            raise InvalidInput("labels= needs data=: the training rows that they are the labels of.")
-        table = self.data
-        if self.names is not None and hasattr(table, "columns"):
-            table = table[list(self.names)]
-        return refits(self.model, table, self.labels, N_REFITS)
+    def again(self) -> tuple[Any, ...]:
+        """The models that were trained again, now where that is not done yet; none without labels."""
+        if not self.models and self.labels is not None:
+            if self.data is None:
+                raise InvalidInput("labels= needs data=: the training rows that they are the labels of.")
+            table = self.data
+            if self.names is not None and hasattr(table, "columns"):
+                table = table[list(self.names)]
+            self.models = tuple(refits(self.model, table, self.labels, N_REFITS))
+        return self.models
 
     def asked(self, question: Question, hold: float, n_jobs: int | None) -> Question:
         """The question with a companion that is ahead by a margin: pooled refits, or the forest itself by its law."""
@@ -96,13 +97,12 @@ class Training:
         rows = calibration_rows(question.forest, question.examples, None)
         self.asked(replace(question, rows=rows), hold, None)
 
-    def priced(self, found: Explanations, smallest: Explanations) -> Explanations:
-        """The answers with what other models say of them, and how far the smallest changes are."""
-        distance = np.where(smallest.has_answer, smallest.distance, np.nan)
+    def measured(self, found: Explanations) -> Explanations:
+        """The answers with what refits say of them that had no part in any; as they are where there are no refits."""
         if not self.can_refit:
-            return replace(found, smallest=distance)
+            return found
         held = self.holding().measured(found.points, list(found.outcome), np.asarray(found.has_answer, bool))
-        return replace(found, smallest=distance, held=held)
+        return replace(found, held=held)
 
     def portable(self) -> Training:
         """The same to be sent elsewhere: with forests in place of live models, once the refits are made."""
@@ -115,6 +115,11 @@ class Training:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = state | {"lock": Lock()}
+
+
+def beside_smallest(found: Explanations, smallest: Explanations) -> Explanations:
+    """The answers with how far the smallest changes are, so that they can say how many times that they are."""
+    return replace(found, smallest=np.where(smallest.has_answer, smallest.distance, np.nan))
 
 
 def wanted_labels(question: Question) -> list[Any]:

@@ -120,7 +120,7 @@ def verify(
         Check("the certificate is as it was written", certificate.get("fingerprint") == digest(body)),
         _check_forest(certificate, forest),
     ]
-    others = companions_of(certificate, also)
+    others = companions_of(certificate, (forest, *also))
     if "also" in certificate:
         checks.append(Check("and of these other models", others is not None))
     if others is None or not checks[1].holds:

@@ -63,8 +63,8 @@ def _headline(desk: Desk, one: Explanation) -> str:
 
 
 def _answers(desk: Desk) -> None:
-    visit = desk.visit
-    assert visit.found is not None
+    visit, shown = desk.visit, desk.visit.shown
+    assert shown is not None
     ways = visit.ways
     for k, one in enumerate(ways):
         with ui.element("article").classes("tf-answer").props(f'lang="{visit.language}"'):
@@ -72,9 +72,9 @@ def _answers(desk: Desk) -> None:
                 heading(3, desk.words["way"].format(k=k + 1))
             _one(desk, one, is_first=k == 0)
         if k == 0:
-            downloads.build(desk, visit.found)
-    if visit.n_ways > len(ways) and len(visit.found.ways) > len(ways):
-        reason = catalogue(visit.language).reason(visit.found.ways[len(ways)][0].why)
+            downloads.build(desk, shown)
+    if visit.n_ways > len(ways) and len(shown.ways) > len(ways):
+        reason = catalogue(visit.language).reason(shown.ways[len(ways)][0].why)
         markup(f"<p>{escape(plain(reason[:1].upper() + reason[1:]))}.</p>", "tf-faint")
 
 

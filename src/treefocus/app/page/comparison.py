@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,7 +37,7 @@ def _distances(desk: Desk) -> None:
             search.complain(str(error))
             return
         row, label = visit.row, visit.label
-        seconds = len(COMPARED) * visit.seconds * asked.n_searches / asked.n
+        seconds = len(COMPARED) * visit.seconds * replace(asked, n=1).n_searches
         found = await search.run(
             lambda errand: desk.service.compared(row, asked, errand, label), seconds, len(COMPARED)
         )

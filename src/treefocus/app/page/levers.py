@@ -10,9 +10,11 @@ from nicegui import ui
 
 from treefocus.app.page.desk import Desk, Search
 from treefocus.app.page.elements import button
+from treefocus.app.service import MARGINS, Offer
 from treefocus.constraints.kinds import Constraint
 from treefocus.errors import TreefocusError
-from treefocus.explanation.batch import Explanation, Explanations
+from treefocus.explanation.batch import Explanation
+from treefocus.render.phrases import catalogue
 
 
 def lift_buttons(desk: Desk, constraints: Sequence[Constraint]) -> None:
@@ -48,36 +50,45 @@ class _Levers:
 
     async def _safer(self) -> None:
         desk, row, label = self._desk, self._desk.visit.row, self._desk.visit.label
-        margins, asked = desk.visit.margins(), desk.visit.question()
-        found = await self._search.run(
-            lambda errand: desk.service.safer(row, asked, margins, errand, label),
-            desk.visit.seconds * len(margins), len(margins),
-        )  # fmt: skip
-        if found is not None and not self._place.is_deleted:
+        asked, hold, n_offers = desk.visit.question(), desk.visit.promise, len(MARGINS) + 2
+        offers = await self._search.run(
+            lambda errand: desk.service.safer(row, asked, hold, errand, label), desk.visit.seconds * n_offers, n_offers
+        )
+        if offers is not None and not self._place.is_deleted:
             self._place.clear()
             with self._place:
                 ui.label(desk.words["safer_told"]).classes("tf-faint")
-                with ui.element("div").classes("tf-line"):
-                    for percent, answer in found.items():
-                        self._offer(percent, answer)
+                with ui.element("div").classes("tf-offers"):
+                    for offer in offers:
+                        self._offer(offer)
 
-    def _offer(self, percent: int, answer: Explanations) -> None:
-        """One margin and its price, against the answer that is shown."""
-        words, one = self._desk.words, answer[0]
-        if one.distance is None:
-            ui.label(words["safer_none"].format(percent=percent)).classes("tf-faint")
+    def _offer(self, offer: Offer) -> None:
+        """How safe, at what price, and how many models agree, where some were asked."""
+        words, one, visit = self._desk.words, offer.found[0], self._desk.visit
+        phrases = catalogue(visit.language)
+        share = "" if offer.percent is None else phrases.share(offer.percent / 100)
+        share = share if offer.hold is None else phrases.share(offer.hold)
+        kind = words[
+            "safer_hold" if offer.hold is not None else "safer_least" if offer.percent is not None else "smallest"
+        ]
+        name = kind.format(share=share)
+        if one.price is None:
+            ui.label(words["safer_none"].format(name=name)).classes("tf-faint")
             return
-        now = self._desk.visit.found
-        base = None if now is None else now[0].distance
-        price = 0.0 if not base else max(0.0, 100 * (one.distance / base - 1))
-        key = "safer_same" if price < 0.5 else "safer_price"
-        button(words[key].format(percent=percent, price=f"{price:.0f}"), partial(self._take, percent, answer))
+        price = words["safer_same" if one.price < 1.005 else "safer_price"].format(factor=phrases.rounded(one.price, 2))
+        told = [price] if share else []
+        told += [] if one.held is None else [words["safer_held"].format(agree=one.held[0], models=one.held[1])]
+        taken = button(": ".join([name, *([", ".join(told)] if told else [])]), partial(self._take, offer))
+        is_asked = (visit.own_hold, visit.wish.percent) == (offer.hold, offer.percent)
+        taken.props["aria-pressed"] = "true" if is_asked else "false"
 
-    def _take(self, percent: int, answer: Explanations) -> None:
+    def _take(self, offer: Offer) -> None:
         visit = self._desk.visit
-        visit.wish.percent = float(percent)
+        visit.wish.percent = None if offer.percent is None else float(offer.percent)
+        if offer.percent is None:
+            visit.hold = offer.hold
         self._desk.question_changed()
-        visit.found = answer
+        visit.found = offer.found
         self._desk.remember()
         self._desk.answer_changed()
 

@@ -13,10 +13,15 @@ from treefocus.app.page.desk import Desk, Search
 from treefocus.app.page.elements import NumberField, button, fold, live, markup
 from treefocus.app.page.pictures import prediction
 from treefocus.app.question import ExplainOptions
+from treefocus.app.workers import Errand
 from treefocus.errors import TreefocusError
+from treefocus.explanation.batch import Explanations
+from treefocus.options import HOLD_FOR_PEOPLE
 from treefocus.problem.distances import NAMED as DISTANCES
+from treefocus.render.phrases import catalogue
 from treefocus.tables.cells import CellTable
 
+_PROMISES = (0.8, 0.9, 0.95, 0.99)  # shares of future models
 _TO_THE_ANSWER = (
     "if (window.innerWidth < 900) document.getElementById('answer').scrollIntoView("
     "{behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'})"
@@ -59,6 +64,8 @@ class _Question:
         ways = {n: words[f"way_{n}"] for n in (1, 3, 5)}
         ways |= {} if visit.n_ways in ways else {visit.n_ways: str(visit.n_ways)}
         with ui.element("div").classes("tf-fields"):
+            if visit.can_hold:
+                self._select(self._promises(), words["hold"], visit.hold or 0.0, self._promise)
             self._select(list(DISTANCES), words["distance"], visit.distance, partial(self._choose, "distance"))
             self._select(ways, words["answers"], visit.n_ways, partial(self._choose, "n_ways"))
             NumberField(
@@ -66,6 +73,15 @@ class _Question:
                 on_change=lambda event: self._choose("time_limit", event.value),
             )  # fmt: skip
         more.build(self._desk, self._changed)
+
+    def _promises(self) -> dict[float, str]:
+        """What an answer can promise: that it is the smallest, or that it holds for a share of future models."""
+        words, phrases = self._desk.words, catalogue(self._desk.visit.language)
+        shares = sorted({*_PROMISES, self._desk.visit.hold or HOLD_FOR_PEOPLE})
+        return {0.0: words["hold_none"]} | {one: words["hold_for"].format(share=phrases.share(one)) for one in shares}
+
+    def _promise(self, share: float) -> None:
+        self._choose("hold", share or None)
 
     def _select(self, options: Any, label: str, value: Any, hear: Any) -> None:
         ui.select(options, label=label, value=value, on_change=lambda event: hear(event.value)).props("outlined dense")
@@ -78,7 +94,8 @@ class _Question:
         """What is set, on the closed fold."""
         visit, words = self._desk.visit, self._desk.words
         n_weights = sum(weight is not None and weight != 1 for weight in visit.weights)
-        told = [visit.distance] + [words["weighted"].format(n=n_weights)] * bool(n_weights)
+        told = [] if visit.own_hold is None else [catalogue(visit.language).share(visit.own_hold)]
+        told += [visit.distance] + [words["weighted"].format(n=n_weights)] * bool(n_weights)
         told += [f"{words[more.kind_of(visit.measure)]} {visit.most:g}"] if visit.measure and visit.most else []
         self._fold.props["caption"] = ", ".join(told)
         self._fold.update()
@@ -109,11 +126,13 @@ class _Question:
             self._search.complain(str(error))
             return
         row, label = visit.row, visit.label
-        found = await self._search.run(
-            lambda errand: service.explain(row, asked, errand, labels=[label]),
-            visit.seconds * asked.n_searches,
-            asked.n,
-        )
+
+        def answer(errand: Errand) -> Explanations:
+            found = service.answer(row, asked, errand, label)
+            service.in_round_numbers(found)  # which may take its time, too
+            return found
+
+        found = await self._search.run(answer, visit.seconds * (1 + asked.n_searches), asked.n)
         if found is not None and self._is_still(row, asked):
             visit.found = found
             self._desk.remember()

@@ -74,7 +74,7 @@ class _Trying:
         self._begin(self._desk.visit.values)
 
     def _from_answer(self) -> None:
-        found = self._desk.visit.found
+        found = self._desk.visit.shown
         assert found is not None
         self._begin(np.where(np.isnan(found.shown[0]), found.points[0], found.shown[0]))
 
