@@ -17,8 +17,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 from support.examples import n_examples
 from treefocus import Explainer, Explanations, Fixed, Increasing, InvalidInput, LocalOutlierFactor, Probability, Status
-from treefocus.explanation.actions.affordable import _most_of, is_affordable, most_affordable
-from treefocus.explanation.actions.choice import fewest, most_covered
+from treefocus.explanation.actions import affordable
+from treefocus.explanation.actions.affordable import _most_of, is_affordable, most_affordable, proven
+from treefocus.explanation.actions.choice import Choice, fewest, most_covered
 from treefocus.explanation.actions.plan import Plan
 from treefocus.explanation.actions.sorting import sorting_tree
 from treefocus.explanation.actions.steps import AT_LEAST, AT_MOST, BY, SET
@@ -195,6 +196,25 @@ def test_a_choice_within_a_mean_is_the_best_of_one_and_bounded_for_more(seed: in
         for others in (list(found.chosen), [0], list(range(8))):  # a bound from any actions to set out from
             assert max(sizes) <= _most_of(cost, others, at_most, mean)
     assert found.covered >= most_affordable(cost, 1, mean).covered
+    sure = proven(cost, found, at_most, mean)
+    assert sure.covered == sure.bound == max(sizes) or not found.chosen
+    if sure.chosen:
+        assert is_affordable(cost[list(sure.chosen)].min(axis=0), mean).sum() == sure.covered
+    worse = Choice((0,), int(is_affordable(cost[0], mean).sum()), found.bound)
+    assert proven(cost, worse, at_most, mean).covered == max(sizes)
+
+
+def test_a_proof_that_takes_too_long_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(affordable, "_MOST_LOOKED", 500.0)
+    n_proven = 0
+    for seed in range(60):
+        draw = np.random.default_rng(seed)
+        cost = np.where(draw.random((9, 14)) < 0.5, draw.uniform(0, 1, (9, 14)), np.inf)
+        sizes = [int(is_affordable(cost[list(own)].min(axis=0), 0.3).sum()) for own in combinations(range(9), 3)]
+        found = proven(cost, most_affordable(cost, 3, 0.3), 3, 0.3)
+        assert found.covered <= max(sizes) <= found.bound
+        n_proven += found.is_optimal
+    assert n_proven < 60
 
 
 @settings(max_examples=n_examples(3))

@@ -9,15 +9,17 @@ what further ones could add to those chosen.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from treefocus.explanation.actions.choice import Choice, most_covered
-from treefocus.model.forest import Bools, Floats
+from treefocus.model.forest import Bools, Floats, Ints
 
 _STARTS = (0.5, 1.0, 1.5, 2.0, 4.0)  # limits for each person, in means, from whose choices the search sets out
 _ROUNDS = 50  # of exchanges
 _PRICES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # of a mean, in rows
+_MOST_LOOKED = 2e9  # rows times actions, at which the proof of a choice looks before it gives up
 _SLACK = 1e-6  # of a bound, which rounding may take
 _NOISE = 1e-9  # of a sum of costs, which rounding may cost
 
@@ -59,15 +61,75 @@ def _most_of(cost: Floats, chosen: Sequence[int], at_most: int, mean_cost: float
     best action, or nothing, grows less and less with further actions. So no choice is worth more than any set of
     actions and what as many further ones add to it, each alone.
     """
-    mean, best, helps = mean_cost * (1 + _NOISE), float(cost.shape[1]), np.isfinite(cost)
+    best = float(cost.shape[1])
     for price in _PRICES:
-        gain = np.where(helps, np.maximum(1.0 + price * (1.0 - np.where(helps, cost, 0.0) / mean), 0.0), 0.0)
+        gain = _gains(cost, mean_cost, price)
         own = gain[list(chosen)].max(axis=0)
         for _ in range(at_most + 1):
             further = np.maximum(gain - own, 0.0).sum(axis=1)
             best = min(best, float(own.sum() + np.sort(further)[-at_most:].sum()))
             own = np.maximum(own, gain[int(np.argmax(further))])
     return int(np.floor(best + _SLACK))
+
+
+def _gains(cost: Floats, mean_cost: float, price: float) -> Floats:
+    """(n_actions, n_rows) what each row is worth by each action, at a price of what is left below the mean."""
+    helps, mean = np.isfinite(cost), mean_cost * (1 + _NOISE)
+    return np.where(helps, np.maximum(1.0 + price * (1.0 - np.where(helps, cost, 0.0) / mean), 0.0), 0.0)
+
+
+def proven(cost: Floats, choice: Choice, at_most: int, mean_cost: float) -> Choice:
+    """The choice with the bound that a search through all choices proves, or a better one that it comes upon.
+
+    It sets out from the price at which the bound is least, and leaves out whatever cannot be worth a row more. Where it
+    would take too long, the bound stays as it was.
+    """
+    if choice.covered >= choice.bound or not choice.chosen:
+        return choice
+    at_most = min(at_most, len(cost))
+    gains = (_gains(cost, mean_cost, price) for price in _PRICES)
+    gain = min(gains, key=lambda own: np.sort(own.sum(axis=1))[-at_most:].sum())
+    search = _Proof(cost, gain, mean_cost, choice)
+    is_through = search.look((), np.zeros(cost.shape[1]), np.arange(len(cost), dtype=np.int32), at_most)
+    return replace(search.best, bound=search.best.covered) if is_through else search.best
+
+
+class _Proof:
+    """A search for a choice that helps more rows than the best one known; gain: what a row is worth by each action."""
+
+    def __init__(self, cost: Floats, gain: Floats, mean_cost: float, best: Choice) -> None:
+        self.best, self._cost, self._gain, self._mean, self._left = best, cost, gain, mean_cost, _MOST_LOOKED
+
+    def look(self, chosen: tuple[int, ...], own: Floats, others: Ints, n_more: int) -> bool:
+        """Whether all choices of these and at most so many of the others were looked at, or could be left out."""
+        self._left -= others.size * len(own)
+        if self._left < 0 or not others.size:
+            return self._left >= 0
+        further = np.maximum(self._gain[others] - own, 0.0).sum(axis=1)
+        order = np.argsort(-further, kind="stable")
+        others, further = others[order], further[order]
+        reach = own.sum() + np.convolve(further, np.ones(n_more))[n_more - 1 :]  # with the next ones in this order
+        is_open = reach >= self.best.covered + 1 - _SLACK
+        if n_more == 1:
+            return self._hear(chosen, others[is_open])
+        for place in np.flatnonzero(is_open).tolist():
+            if reach[place] < self.best.covered + 1 - _SLACK:  # something better was found
+                break
+            k = int(others[place])
+            if not self.look((*chosen, k), np.maximum(own, self._gain[k]), others[place + 1 :], n_more - 1):
+                return False
+        return True
+
+    def _hear(self, chosen: tuple[int, ...], last: Ints) -> bool:
+        """Choices that are complete, by what they really cost."""
+        if last.size:
+            kept = self._cost[list(chosen)].min(axis=0, initial=np.inf)
+            counts = _n_affordable(np.minimum(self._cost[last], kept), self._mean)
+            first = int(np.argmax(counts))
+            if counts[first] > self.best.covered:
+                covered = int(counts[first])
+                self.best = Choice((*chosen, int(last[first])), covered, max(self.best.bound, covered))
+        return True
 
 
 def nearly_as_good(

@@ -7,10 +7,11 @@ action of the choice at a time is exchanged for the best of all that lie one or 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from treefocus.explanation.actions.affordable import is_affordable, most_affordable, nearly_as_good, worth
+from treefocus.explanation.actions.affordable import is_affordable, most_affordable, nearly_as_good, proven, worth
 from treefocus.explanation.actions.candidates import Levers, candidates
 from treefocus.explanation.actions.choice import Choice, fewest, most_covered
 from treefocus.explanation.actions.marks import Marks
@@ -52,9 +53,16 @@ class Selection:
         choice = self._plainer(self._exchanged(self._looked_around()))
         for _ in range(_RECHECKS):
             if self._confirmed(choice):
-                return choice
+                better = self._proven(choice)
+                return better if self._confirmed(better) else replace(choice, bound=better.bound)
             choice = self._choose()
         return Choice((), 0, choice.bound)
+
+    def _proven(self, choice: Choice) -> Choice:
+        """The choice with a bound as good as can be proven, or a better one."""
+        if np.isfinite(self.mean) and self.needed is None and self.at_most > 1:
+            return proven(self.cost, choice, self.at_most, self.mean)
+        return choice
 
     def curve(self, most: int) -> tuple[tuple[int, float], ...]:
         """The coverage of one action, of two, and so on."""
