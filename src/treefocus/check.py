@@ -317,10 +317,11 @@ class Inequality:
     squares: Parts = field(default_factory=dict)
     largest: Parts = field(default_factory=dict)
     more: dict[int, Step] = field(default_factory=dict)
+    size: Fraction = ZERO  # what its digits are counted from; the limit if nothing is said
 
     def over(self, cells: Sequence[dict[int, Ends]]) -> Inequality:
         """Made ready for a box: what columns add in its cells, as whole numbers, rounded down, the least first."""
-        bits = DIGITS + self.limit.denominator.bit_length() - self.limit.numerator.bit_length()
+        bits = DIGITS + (size := self.size or self.limit).denominator.bit_length() - size.numerator.bit_length()
 
         def ordered(f: int, part: Any) -> list[tuple[tuple[int, ...], int]]:
             parts = (part, bits), (self.squares.get(f), 2 * bits), (self.largest.get(f), bits)
@@ -506,7 +507,7 @@ class PerColumn:
     def linear(self, slopes: dict[int, Fraction], limit: Fraction) -> Inequality:
         """The sum of slopes u is at most the limit."""
         steps = {f: Step(self.columns[f], tilt=slope / self.scale[f]) for f, slope in slopes.items()}
-        return Inequality(steps, limit + sum((step.tilt * self.origin[f] for f, step in steps.items()), ZERO))
+        return Inequality(steps, limit + sum(step.tilt * self.origin[f] for f, step in steps.items()), size=limit)
 
     def placed(self, values: Sequence[float]) -> list[Fraction]:
         """A point in the space in which the distance is measured."""

@@ -38,6 +38,7 @@ MEANS = ("calibrated folds", "mean of probabilities", "hard votes")  # of two cl
 SINGLE = ("gradient boosting", "histogram boosting", "XGBoost", "LightGBM", "CatBoost")  # score of 2 classes
 N_ROWS = 60
 LARGEST = 1e38  # what every library reads without an overflow
+FAR = float(np.finfo(np.float32).max)  # no threshold lies behind it
 _ZERO = float(np.float32(1e-35))  # LightGBM's predict leaves out what is no further from 0
 Splits = list[tuple[int, float]]  # the number of a column as the model sees it, and a threshold
 
@@ -268,7 +269,7 @@ def _cuts(model: Model) -> tuple[Floats, ...]:
         value = np.where(is_single, value.astype(np.float32), value)
         return compare(_sent(model, column, seen, value) if model.library == "pipeline" else value, threshold)
 
-    low, high = np.full(len(kept), _bits(-1e30)), np.full(len(kept), _bits(1e30))
+    low, high = np.full(len(kept), _bits(-FAR)), np.full(len(kept), _bits(FAR))
     if model.library == "pipeline":
         low, high = _around(model, column, seen, threshold, goes_left)
     while (high > low + 1).any():

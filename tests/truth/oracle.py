@@ -33,6 +33,7 @@ from truth.meaning import Question, combined, one_less_cosine
 AROUND = 20.0  # whole numbers beyond the data that are looked at where the domain has no end
 FAR = 1e3  # the same of other numbers, in ranges of the data
 MOST_BOXES = 400_000
+TINY = float(np.finfo(np.float32).tiny)
 MOST_WITH_ROOM = 3_000  # boxes with the wanted answer, around which there is looked for others
 MOST_EXACT = 4  # of the points that solve a program, the nearest ones, from which sums are made to come out exactly
 MOST_PROGRAMS = 300  # a row; boxes beyond are left out, nearest first
@@ -193,7 +194,14 @@ def _cut(question: Question, j: int) -> tuple[Floats, Floats]:
         is_own = (low == own) & (high == own)
         low, high = np.where(is_own, low, -_single_below(-low)), np.where(is_own, high, _single_below(high))
         low, high = low[low <= high], high[low <= high]
-    return low, high
+    is_own = (low == own) & (high == own)
+    low, high = np.where(is_own, low, -_no_denormal(-low)), np.where(is_own, high, _no_denormal(high))
+    return low[low <= high], high[low <= high]
+
+
+def _no_denormal(values: Floats) -> Floats:
+    """The next number down where a value is a denormal of float32: those are no answers, as some libraries read 0."""
+    return np.where((values > 0) & (values < TINY), 0.0, np.where((values < 0) & (values > -TINY), -TINY, values))
 
 
 def _single_below(values: Floats) -> Floats:
