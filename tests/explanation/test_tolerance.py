@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from treefocus import (
     Explainer,
+    Feature,
     Increasing,
     Interval,
     InvalidInput,
@@ -25,6 +26,7 @@ from treefocus import (
     Linear,
     MayBeMissing,
     Probability,
+    Schema,
     Status,
     Tolerance,
     verify,
@@ -201,6 +203,46 @@ def test_sentences_say_how_far_one_may_go() -> None:
     assert f"It is {price:.2g} times the smallest change." in one.to_text()
     assert "further" not in explainer.explain(rows, True)[0].to_text()
     assert "(income)" in explainer.explain(rows, True, tolerance="income above 250")[0].to_text()
+
+
+def test_where_any_more_is_fine_sentences_say_at_least() -> None:
+    years = Feature("years", one="year", many="years")
+    schema = Schema((Feature("income", unit="EUR"), years, Feature("debt", unit="EUR")))
+    explainer = Explainer(PLAIN, NUMBERS, schema=schema)
+    rows = NUMBERS[~WANTED][:20]
+    for one in explainer.explain(rows, True, tolerance=np.inf):
+        told = [one.to_text(language) for language in ("en", "de", "fr")]
+        details = one.to_letter(digits=None).split("In detail:")[1]
+        for change in one.changes:
+            if change.feature == "years":
+                assert f"at least {abs(change.moved):.0f} " in told[0] or change.before != int(change.before)
+                continue
+            words = ("at most", "höchstens", "au plus") if change.is_down else ("at least", "mindestens", "au moins")
+            assert all(word in text for word, text in zip(words, told, strict=True))
+            assert f"{change.feature}: {words[0]} " in details
+        assert "était d’au" in told[2] or all(change.feature == "years" for change in one.changes)
+    for room in (Tolerance(above=0.2), Tolerance(above=np.inf, below=0.1), "debt above 5"):
+        assert "at least" not in explainer.explain(rows[:1], True, tolerance=room)[0].to_text()
+    own = explainer.explain(rows, True, tolerance="income above inf, debt above 5")
+    for one in own:
+        told = one.to_text()
+        assert "as far as the values go (income)" in told
+        assert "Going up to 5 (debt) further" in told
+        changed = {change.feature: change for change in one.changes}
+        assert ("income were at" in told) == ("income" in changed)
+        assert "debt were at" not in told
+
+
+def test_dates_may_be_later_or_earlier() -> None:
+    days = pd.date_range("2020-01-01", periods=40)
+    table, wanted = pd.DataFrame({"since": days, "x": np.arange(40.0)}), np.arange(40) > 20
+    numbers = table.assign(since=(table["since"] - pd.Timestamp("1970-01-01")).dt.days)[["since"]]
+    schema = Schema((Feature("since", "date", counts="days"),))
+    explainer = Explainer(DecisionTreeClassifier().fit(numbers, wanted), numbers, schema=schema)
+    later = explainer.explain(numbers[:1], True, tolerance=np.inf)[0]
+    assert "since were 22 January 2020 or later instead of 1 January 2020" in later.to_text()
+    earlier = explainer.explain(numbers[-1:], False, tolerance=np.inf)[0].to_text("de")
+    assert "am 21. Januar 2020 oder früher statt am 9. Februar 2020" in earlier
 
 
 def test_a_sliver_is_narrower_than_the_numbers_of_the_data_are_apart() -> None:

@@ -22,6 +22,7 @@ _EXACT = 2.0**53  # whole numbers up to here have exact differences
 _FIRST = 4  # changes that are told at once
 _SLIGHTLY = 0.1  # a share of the change
 _DEARER = 1.005  # times the smallest change, from which on it is told
+_HARDLY_DEARER = 1.1  # up to which a further digit is
 
 
 def sentence(explanation: RowView, language: str = DEFAULT, *, with_proof: bool = False) -> str:
@@ -83,8 +84,13 @@ def _holding(explanation: RowView, phrases: Catalogue) -> list[str]:
     if explanation.held is not None:
         told.append(words["holds for"].format(agree=explanation.held[0], models=explanation.held[1]))
     if price is not None and price >= _DEARER:
-        told.append(words["times the smallest"].format(factor=phrases.rounded(price, 2)))
+        told.append(words["times the smallest"].format(factor=times(price, phrases)))
     return told + _roomy(explanation.tolerance, phrases)
+
+
+def times(price: float, phrases: Catalogue) -> str:
+    """How many times the smallest change something is: 1.4, but 1.04."""
+    return phrases.rounded(price, 2 if price >= _HARDLY_DEARER else 3)
 
 
 def _roomy(tolerance: ToleranceView | None, phrases: Catalogue) -> list[str]:
@@ -94,7 +100,13 @@ def _roomy(tolerance: ToleranceView | None, phrases: Catalogue) -> list[str]:
     words, told = phrases.recourse, []
     for key, side in (("room above", tolerance.above), ("room below", tolerance.below)):
         if isinstance(side, Mapping):
-            sizes = [f"{phrases.amount(float(size))} ({plain(column)})" for column, size in side.items() if size]
+            endless = [plain(column) for column, size in side.items() if size == float("inf")]
+            told += [words["room without end of"].format(columns=", ".join(endless))] if endless else []
+            sizes = [
+                f"{phrases.amount(float(size))} ({plain(column)})"
+                for column, size in side.items()
+                if size and size != float("inf")
+            ]
             told += [words[key].format(sizes=", ".join(sizes))] if sizes else []
         elif side == float("inf"):
             told.append(words["room without end"])
@@ -220,13 +232,37 @@ def _ceiled(share: float) -> float:
     return ceil(round(share * 1000, 9)) / 1000
 
 
-def change_phrase(change: ChangeView, feature: Feature, phrases: Catalogue, is_person: bool = False) -> str:
-    """One change: "your income were 52,000 EUR instead of 48,200 EUR" or "you had 2 fewer recent inquiries"."""
+def is_open(explanation: RowView, change: ChangeView) -> bool:
+    """Whether any more of a change was asked to be fine, too, and no less of it: "at least 52,000 EUR"."""
+    room = explanation.tolerance
+    if room is None or (change.moved is None and change.days is None) or isinstance(change.shown, bool):
+        return False
+    above, below = (
+        side.get(change.feature, 0.0) if isinstance(side, Mapping) else side for side in (room.above, room.below)
+    )
+    return above == float("inf") and not below
+
+
+def _at_least(value: str, change: ChangeView, phrases: Catalogue) -> str:
+    """A value, or any further one."""
+    side = (
+        ("earlier" if change.is_down else "later") if change.days is not None else "less" if change.is_down else "more"
+    )
+    return phrases.recourse[f"or {side}"].format(value=value)
+
+
+def change_phrase(
+    change: ChangeView, feature: Feature, phrases: Catalogue, is_person: bool = False, *, with_more: bool = False
+) -> str:
+    """One change: "your income were 52,000 EUR instead of 48,200 EUR" or "you had 2 fewer recent inquiries".
+
+    with_more: whether anything further is fine, too: "your income were at least 52,000 EUR".
+    """
     moved, is_truth = change.moved, isinstance(change.shown, bool)
     if is_truth and feature.up:
         return plain(feature.up if change.shown else feature.down)
     if isinstance(change.shown, date) and isinstance(change.before_shown, date):
-        return _date_phrase(change, feature, phrases)
+        return _date_phrase(change, feature, phrases, with_more)
     if moved is None:
         told = [_quoted(phrases, value) if _is_word(value) else measured(value, feature, phrases)
                 for value in (change.shown, change.before_shown)]  # fmt: skip
@@ -240,22 +276,29 @@ def change_phrase(change: ChangeView, feature: Feature, phrases: Catalogue, is_p
         number = abs(moved)
         fewer, more = (phrases.said_fewer, phrases.said_more) if is_person else (phrases.fewer, phrases.more)
         things = plain(feature.one if phrases.is_one(number) else feature.many)
-        return (fewer if moved < 0 else more).format(number=phrases.number(number), things=things)
+        counted = phrases.number(number)
+        counted = phrases.recourse["or more"].format(value=counted) if with_more else counted
+        return (fewer if moved < 0 else more).format(number=counted, things=things)
     phrase = phrases.change_worded if _is_worded(feature.unit) else phrases.change
+    after = measured(change.shown, feature, phrases)
+    if with_more:
+        phrase = phrases.recourse["change worded or more" if _is_worded(feature.unit) else "change or more"]
+        after = _at_least(after, change, phrases)
     return (phrases.change_way if feature.up else phrase).format(
         feature=called(feature),
         way=plain(feature.down if change.is_down else feature.up),
-        after=measured(change.shown, feature, phrases),
+        after=after,
         before=measured(change.before_shown, feature, phrases),
     )
 
 
-def _date_phrase(change: ChangeView, feature: Feature, phrases: Catalogue) -> str:
+def _date_phrase(change: ChangeView, feature: Feature, phrases: Catalogue, with_more: bool) -> str:
     """A change of a date: "your first payment were 5 January 2020 instead of 3 March 2020"."""
+    after = measured(change.shown, feature, phrases)
     return (phrases.change_way if feature.up else phrases.change_date).format(
         feature=called(feature),
         way=plain(feature.down if change.is_down else feature.up),
-        after=measured(change.shown, feature, phrases),
+        after=_at_least(after, change, phrases) if with_more else after,
         before=measured(change.before_shown, feature, phrases),
     )
 
@@ -310,10 +353,12 @@ def words_of(explanation: RowView, change: ChangeView, language: str) -> Feature
 
 def _line(explanation: RowView, change: ChangeView, phrases: Catalogue) -> str:
     feature = words_of(explanation, change, phrases.code)
+    told = measured(change.shown, feature, phrases)
+    told = _at_least(told, change, phrases) if is_open(explanation, change) else told
     if change.days is not None:
         return phrases.line.format(
             feature=called(feature),
-            after=measured(change.shown, feature, phrases),
+            after=told,
             before=measured(change.before_shown, feature, phrases),
             change=phrases.days(change.days),
         )
@@ -323,7 +368,7 @@ def _line(explanation: RowView, change: ChangeView, phrases: Catalogue) -> str:
     moved = phrases.exact_difference(change.before_shown, change.shown)
     return phrases.line.format(
         feature=plain(feature.many) if feature.many and not feature.label else called(feature),
-        after=measured(change.shown, feature, phrases),
+        after=told,
         before=measured(change.before_shown, feature, phrases),
         change=phrases.step(moved, plain(feature.unit)),
     )
@@ -332,7 +377,13 @@ def _line(explanation: RowView, change: ChangeView, phrases: Catalogue) -> str:
 def listed_changes(explanation: RowView, phrases: Catalogue, is_person: bool) -> str:
     """The changes as an enumeration: the largest few first, the others after them."""
     told = [
-        change_phrase(change, words_of(explanation, change, phrases.code), phrases, is_person)
+        change_phrase(
+            change,
+            words_of(explanation, change, phrases.code),
+            phrases,
+            is_person,
+            with_more=is_open(explanation, change),
+        )
         for change in explanation.changes
     ]
     first, rest = phrases.conditions(told[:_FIRST]), told[_FIRST:]

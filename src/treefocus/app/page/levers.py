@@ -15,6 +15,7 @@ from treefocus.constraints.kinds import Constraint
 from treefocus.errors import TreefocusError
 from treefocus.explanation.batch import Explanation
 from treefocus.render.phrases import catalogue
+from treefocus.render.text import times
 
 
 def lift_buttons(desk: Desk, constraints: Sequence[Constraint]) -> None:
@@ -75,7 +76,7 @@ class _Levers:
         if one.price is None:
             ui.label(words["safer_none"].format(name=name)).classes("tf-faint")
             return
-        price = words["safer_same" if one.price < 1.005 else "safer_price"].format(factor=phrases.rounded(one.price, 2))
+        price = words["safer_same" if one.price < 1.005 else "safer_price"].format(factor=times(one.price, phrases))
         told = [price] if share else []
         told += [] if one.held is None else [words["safer_held"].format(agree=one.held[0], models=one.held[1])]
         taken = button(": ".join([name, *([", ".join(told)] if told else [])]), partial(self._take, offer))
