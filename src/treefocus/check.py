@@ -27,6 +27,7 @@ import struct
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -40,10 +41,11 @@ Json = dict[str, Any]
 Ends = tuple[Any, Any]  # the first and the last number of a cell; of categories the code twice, nan twice if missing
 Parts = dict[int, Any]  # by column: what it adds to a sum, at least, in a cell: a Step, or a function of the cell
 ACCEPTED, REJECTED, MISUSE, UNPROVEN = range(4)
-EMPTY, SCORE, CELL, WEIGH, SPLIT = range(5)  # what the boxes are written in
+EMPTY, SCORE, CELL, WEIGH, SPLIT, NEAR = range(6)  # what the boxes are written in
 ANY_FLOAT, FLOAT32, INTEGER, LISTED, STEPPED = range(5)  # which numbers a column can hold
 LINK_ULPS = 4  # by so many units in the last place may a library's exponential be off: an assumption, and told
 OPTIMAL_TO = Fraction(1, 10**8)  # "the smallest" means: up to this share of the distance, and up to a noise
+WIDER = Fraction(8, 2**52)  # room that no closer answer has is by this share of the numbers wider than what is asked
 ROUNDS = 20  # in which sums narrow a box, each what another has left
 DIGITS = 100  # sums are kept to 2^-100 of their limit, rounded down
 ZERO, ONE, UNSAID = Fraction(0), Fraction(1), Fraction(2**9999)  # more than any sum of products of a few floats
@@ -97,6 +99,12 @@ def members(mask: int) -> Iterator[int]:
         mask &= mask - 1
 
 
+def ranges(ends: Sequence[int], n: int) -> int:
+    """The numbers from each first end up to before the second, below n, as a set."""
+    demand(all(a < b for a, b in pairwise([-1, *ends, n + 1])), "a range is of what is not there, or out of order")
+    return sum((1 << b) - (1 << a) for a, b in zip(ends[::2], ends[1::2], strict=True))
+
+
 class Trees:
     """A treefocus-forest-1 file (docs/forest-format.md); its leaves are numbered from `first` on."""
 
@@ -104,8 +112,9 @@ class Trees:
         demand(record.get("format") == "treefocus-forest-1", "the model is not a treefocus-forest-1 file")
         self.feature, self.right, self.start = record["feature"], record["right"], record["tree_start"]
         self.default_left, self.link = record["default_left"], record.get("link", "identity")
-        self.threshold, self.divisor = [float(t) for t in record["threshold"]], float(record.get("divisor", 1.0))
+        self.threshold, self.whole = [float(t) for t in record["threshold"]], float(record.get("divisor", 1.0))
         self.decision, self.cut = record.get("decision", "argmax"), float(record.get("cut", 0.0))
+        self.divisor = self.whole  # of votes that become probabilities, less than the whole
         self.classes, is_votes = record["classes"], record.get("leaf_distribution") is not None
         self.has_votes = self.link == "identity" and is_votes and len(self.classes) > 2  # AdaBoost: with a softmax
         self.cast = as_float32 if record.get("input_dtype", "float64") == "float32" else float
@@ -121,7 +130,7 @@ class Trees:
         is_whole = [self.start[0], self.start[-1], self.n_before[-1]] == [0, len(self.feature), first + len(self.value)]
         is_whole &= {len(v) for v in self.value.values()} == {len(self.base)}
         demand(is_whole, "the model's nodes do not go together")
-        demand(self.divisor > 0 and not any(map(math.isnan, self.threshold)), "the model's numbers are none")
+        demand(self.whole > 0 and not any(map(math.isnan, self.threshold)), "the model's numbers are none")
         numbers = [v for row in [*self.value.values(), self.base] for v in row]
         self.bits = max(v.as_integer_ratio()[1].bit_length() - 1 for v in numbers)  # so that all become whole numbers
         # How far rounding can bring a sum of leaves from the exact one, in whatever order it is added up: n + 1 numbers
@@ -145,10 +154,14 @@ class Trees:
             right = (1 << len(numbers)) - (1 << bisect_right(numbers, t, key=lambda ends: self.cast(ends[1])))
         return (left | missing, right) if self.default_left[node] else (left, right | missing)
 
+    def is_single(self, lost: int) -> bool:
+        """Whether every tree has one leaf left."""
+        return (self.every & ~lost).bit_count() == len(self.leaves_of)
+
     def scores(self, lost: int) -> list[float]:
         """What the library computes where a leaf of every tree is left: in the trees' order and its type of numbers."""
         sums, left = list(self.base), list(members(self.every & ~lost))
-        demand(len(left) == len(self.leaves_of), "a single cell is said to be there, and is not")
+        demand(self.is_single(lost), "a single cell is said to be there, and is not")
         for leaf in left:
             sums = [self.held(total + value) for total, value in zip(sums, self.value[leaf], strict=True)]
         return [total / self.divisor for total in sums]
@@ -211,6 +224,10 @@ class CellColumn:
         is_held = self.row in self.listed or not (self.is_category or lists["is_strict"][f])
         self.may_stay = self.low <= self.row <= self.high and is_held
         self.is_still = self.is_category or math.isnan(self.row)  # a distance that couples columns does not see it
+        room, names = question.get("room"), ("above_share", "above_units", "below_share", "below_units")
+        sizes = [number(room[name][f]) if room else 0.0 for name in names]
+        self.room = [UNSAID if size == math.inf else Fraction(size) for size in sizes]
+        demand(min(self.room) >= 0 and self.room[2] < 1 - WIDER * 9, "there is room below 0, or back beyond the row")
 
     def up(self, value: float) -> float:
         """The first number that the column can hold, from the value on."""
@@ -232,10 +249,43 @@ class CellColumn:
         demand(not is_fine, "this program does not judge steps that are as fine as numbers are", UNPROVEN)
         return next(own for i in count(k) if (own := (begin + i * step) / divisor) >= value)
 
+    def holds(self, value: float) -> bool:
+        """Whether the column can hold this number."""
+        return self.low <= value <= self.high and abs(value) <= LAST and self.up(value) == value
+
     def allows(self, value: float) -> bool:
         """Whether the column may have this value."""
-        is_held = self.low <= value <= self.high and abs(value) <= LAST and self.up(value) == value
-        return is_held or (self.may_stay and value == self.row) or (self.may_miss and math.isnan(value))
+        return self.holds(value) or (self.may_stay and value == self.row) or (self.may_miss and math.isnan(value))
+
+    def around(self, value: float, wider: Fraction = ZERO) -> Ends:
+        """From where to where room is asked for around a value, if it is one that has moved; both ends grow with it."""
+        if self.is_category or not (value < self.row or value > self.row):
+            return value, value
+        at, row, (above, more, below, less) = Fraction(value), Fraction(self.row), self.room
+        sizes = above * abs(at - row) + more, below * abs(at - row) + less
+        beyond, short = (size and size + wider * (abs(at) + abs(row)) for size in sizes)
+        return (max(at - short, row), at + beyond) if at > row else (at - beyond, min(at + short, row))
+
+    def within(self, value: float) -> CellColumn:
+        """The column of a question for what is around this value."""
+        own, (first, last) = copy(self), self.around(value)
+        own.row, own.may_stay, own.may_miss, own.room = value, value == value, value != value, [ZERO] * 4
+        own.low, own.high = math.inf, -math.inf
+        if first < last:
+            own.low, own.high = max(self.low, float(max(first, -LAST))), min(self.high, float(min(last, LAST)))
+        return own
+
+    def is_near(self, own: int, refused: int) -> bool:
+        """Whether the room around every value of some cells has one in some others, that the column can hold."""
+        for cell in members(own & ~refused):
+            after, before = refused >> cell, (refused & (1 << cell) - 1).bit_length() - 1
+            first, last = self.cells[cell]
+            above = self.cells[cell + (after & -after).bit_length() - 1][0] if after else math.nan
+            below = self.cells[before][1] if before >= 0 else math.nan
+            is_above = self.holds(above) and self.around(first, WIDER)[1] >= above
+            if not is_above and not (self.holds(below) and self.around(last, WIDER)[0] <= below):
+                return False
+        return True
 
     def cut(self, cells: Sequence[Sequence[Any]]) -> None:
         """Take the cells of a proof: every allowed value is in one, and the row's own is in none with others."""
@@ -386,7 +436,7 @@ def misses(rule: Json, f: int, ends: Ends) -> Fraction:
 class Test:
     """What answers fulfil: sum of sign * score >= at_least, or > if strict, of scores as the library has them.
 
-    With a share, a softmax of all scores has to give the first of these that much, too.
+    With a share, a softmax of all scores has to give the first of these that much, too; below 0, no more than that.
     """
 
     def __init__(self, trees: Trees, signs: Any, at_least: Any, is_strict: bool = False, share: Any = ZERO) -> None:
@@ -410,8 +460,12 @@ class Test:
         with localcontext() as context:
             context.prec, own = 60, Decimal(scores[self.signs[0][0]])
             total = Fraction(sum((Decimal(s) - own).exp() for s in scores) if self.share else 0)
-        is_above = over > 0 or (over == 0 and not self.is_strict)
-        return bool(is_above and total * self.share <= 1 + Fraction(1, 10**40))
+        is_above, sign = over > 0 or (over == 0 and not self.is_strict), (self.share > 0) - (self.share < 0)
+        return bool(is_above and total * self.share <= sign + Fraction(1, 10**40))
+
+    def fails(self, lost: int) -> bool:
+        """Whether no point of a box fulfils it: by its best leaves, or as the library computes in a single cell."""
+        return self.is_beyond(lost) or (self.trees.is_single(lost) and not self.is_met(lost))
 
 
 def score_of(link: str, shown: Any, off: Fraction, up: bool) -> Fraction | float:
@@ -426,9 +480,12 @@ def score_of(link: str, shown: Any, off: Fraction, up: bool) -> Fraction | float
         return Fraction((Decimal(odds.numerator) / Decimal(odds.denominator)).ln()) + Fraction(2 * up - 1, 10**49)
 
 
-def ways(trees: Trees, target: Json | None, leave: int, reach: int) -> list[list[Test]]:
-    """The ways to be an answer: tests that all such answers pass; no last digit of the library's links is left out."""
-    n, is_above, link = len(trees.base), trees.decision == "above", trees.link
+def ways(trees: Trees, target: Json | None, leave: int, reach: int, is_not: bool = False) -> list[list[Test]]:
+    """The ways to be an answer: tests that all such answers pass; no last digit of the library's links is left out.
+
+    If `is_not`, the ways to be none, of a target that is no class.
+    """
+    n, is_above, link, by = len(trees.base), trees.decision == "above", trees.link, -1 if is_not else 1
     if target is None and trees.decision == "argmax":
         demand(0 <= leave < n and -1 <= reach < n, "there is no such class")
         others = [k for k in range(n) if k != leave]  # a tie goes to the first class
@@ -441,44 +498,53 @@ def ways(trees: Trees, target: Json | None, leave: int, reach: int) -> list[list
         return [[Test(trees, ((0, sign),), sign * trees.cut, is_above == (sign > 0))]]
 
     def off(size: Any) -> Fraction:  # by how much the library's exponential may be
-        return LINK_ULPS * Fraction(2) ** (math.frexp(size or 5e-324)[1] - trees.digits)
+        return by * LINK_ULPS * Fraction(2) ** (math.frexp(size or 5e-324)[1] - trees.digits)
+
+    def test(signs: Any, at_least: Any, share: Any = ZERO) -> Test:
+        return Test(trees, [(k, by * sign) for k, sign in signs], by * at_least, is_not, by * share)
 
     if target["kind"] in ("Interval", "Score"):
         ends: Any = (low := number(target["low"]), high := number(target["high"]))
         demand(n == 1 and low <= high, "an interval needs one score, and ends in order")
         if target["kind"] == "Interval" and link != "identity":
-            ends = score_of(link, low, -off(low), False), score_of(link, high, off(high), True)
-        return [[Test(trees, ((0, 1),), ends[0]), Test(trees, ((0, -1),), -ends[1])]]
+            ends = score_of(link, low, -off(low), is_not), score_of(link, high, off(high), not is_not)
+        found = [test([(0, 1)], ends[0]), test([(0, -1)], -ends[1])]
+        return [[one] for one in found] if is_not else [found]
     label, asked = int(target["class"]), number(target["at_least"])
     demand(target["kind"] == "Probability" and 0 <= label < len(trees.classes), "there is no such target")
     demand(0 < asked < 1, "a probability is above 0 and below 1")
-    p = Fraction(min(asked, trees.held(asked)))
+    p = Fraction((max if is_not else min)(asked, trees.held(asked)))
     if trees.decision != "argmax" and label == 0:  # one score, whose sigmoid is the probability of the second class
-        return [[Test(trees, ((0, -1),), -score_of(link, 1 - p, off(max(p, 0.5)), True))]]
+        return [[test([(0, -1)], -score_of(link, 1 - p, off(max(p, 0.5)), not is_not))]]
     if trees.decision != "argmax" or link == "sigmoid":
-        return [[Test(trees, ((label if n > 1 else 0, 1),), score_of(link, p, -off(p), False))]]
+        return [[test([(label if n > 1 else 0, 1)], score_of(link, p, -off(p), is_not))]]
     if link == "identity" and not trees.has_votes:  # shares of a whole: the score is the probability
-        return [[Test(trees, ((label, 1),), p)]]
+        return [[test([(label, 1)], p)]]
     demand(link in ("softmax", "identity"), "such a model has no probabilities")
-    trees.divisor *= len(trees.classes) - 1 if trees.has_votes else 1
-    p *= 1 - Fraction(2 * n + 4, 2 ** (trees.digits - 1))
-    odds = score_of("sigmoid", p, ZERO, False)  # by which its score is above every other, at least
-    return [[Test(trees, ((label, 1), (k, -1)), odds, share=p) for k in range(n) if k != label]]
+    trees.divisor = trees.whole * (len(trees.classes) - 1 if trees.has_votes else 1)
+    p *= 1 - by * Fraction(2 * n + 4, 2 ** (trees.digits - 1))
+    odds: Any = score_of("sigmoid", p, ZERO, is_not)  # by which its score is above every other, at least
+    odds += score_of("exp", n - 1, ZERO, True) if is_not else ZERO  # or, if it has less, above one of them, at most
+    found = [test([(label, 1), (k, -1)], odds, p) for k in range(n) if k != label]
+    return [[one] for one in found] if is_not else [found]
 
 
-def agreed(models: Sequence[Trees], target: Json | None, reach: int) -> list[list[Test]]:
-    """The ways to be an answer to several models at once: a way to be one to each, with the tests of all.
+def agreed(
+    models: Sequence[Trees], target: Json | None, leave: int, reach: int
+) -> tuple[list[list[Test]], list[list[list[Test]]]]:
+    """The ways to be an answer to all models: a way to be one to each, together; and the ways to be none to each.
 
     A class is named by its number in the first model, and is the one with the same label in the others.
     """
-    is_class, goals = target is None or target["kind"] == "Probability", [list[Test]()]
+    is_class, goals, others = target is None or target["kind"] == "Probability", [list[Test]()], []
     at = int(target["class"] if target and is_class else reach)
-    demand(at >= 0, "no class is named that all models have to give")
+    demand(at >= 0 or len(models) == 1, "no class is named that all models have to give")
     for trees in models:
-        own = trees.classes.index(models[0].classes[at]) if is_class else 0
-        of = ways(trees, target and target | {"class": own}, own, own)
-        goals = [[*goal, *way] for way in of for goal in goals]
-    return goals
+        own = trees.classes.index(models[0].classes[at]) if is_class and trees is not models[0] else at
+        first, named = leave if len(models) == 1 else own, target and target | {"class": own}
+        goals = [[*goal, *way] for way in ways(trees, named, first, own) for goal in goals]
+        others.append(ways(trees, named, own, -1, True) if own >= 0 else ways(trees, named, leave, leave, True))
+    return goals, others
 
 
 class PerColumn:
@@ -617,9 +683,9 @@ class Proof:
         wraps = [own.get(name) for own in files for name in ("maps", "voices", "rounding")]
         is_wrapped = any(wraps) or any(own.get("decision") == "likely" for own in files)
         demand(not is_wrapped, "this program does not judge a model whose scores a wrapper goes on with", UNPROVEN)
-        also, limits = record.get("also", []), {"plausibility", "room"} & set(record)
-        is_limited = bool(limits) or any(one["margin"] for one in also)
-        demand(not is_limited, "limits on the isolation score, room to move and margins are not judged", UNPROVEN)
+        also = record.get("also", [])
+        is_limited = "plausibility" in record or any(one["margin"] for one in also)
+        demand(not is_limited, "limits on the isolation score and margins are not judged", UNPROVEN)
         told = f"the certificate is about {1 + len(also)} models, and there are files of {len(files)}"
         demand(len(files) == 1 + len(also), told, UNPROVEN)
         self.models: list[Trees] = []
@@ -631,12 +697,12 @@ class Proof:
         demand(isinstance(record["rules"], list), "the certificate's rules are not a list")
         self.questioned = [CellColumn(record, own, f) for f, own in enumerate(labels)]
         self.proof = record.get("proof") or {"lengths": []}
-        self.cost = COSTS[record["distance_function"]["kind"]](record, self.questioned, self.proof)
+        self.cost: Any = COSTS[record["distance_function"]["kind"]](record, self.questioned, self.proof)
         self.columns = self.cost.columns  # perhaps one more
         found = [(rule["kind"], one) for rule in record["rules"] for one in rule_sums(rule, self.questioned)]
         self.rules, self.priced = [one for _, one in found], [one for kind, one in found if kind == "Linear"]
         target, leave, reach = asked.get("target"), int(record["leave"]), int(record["reach"])
-        self.goals = agreed(self.models, target, reach) if also else ways(self.models[0], target, leave, reach)
+        self.goals, self.others = agreed(self.models, target, leave, reach)
 
     def is_answer(self, values: Sequence[float]) -> bool:
         """Whether every model gives a point what is asked for."""
@@ -662,7 +728,19 @@ class Proof:
         is_near, is_nearer = (self.fulfils(values, self.cost.sums(below, at, [])) for below in (far, near))
         demand(is_near and (near <= 0 or not is_nearer), f"the point is not {claimed:.9g} away")
         demand(self.is_answer(values), "the model does not give the wanted answer")
-        return f"The point is an answer: the model gives what is asked for, all rules hold, it is {claimed:.9g} away."
+        told = f"The point is an answer: the model gives what is asked for, all rules hold, it is {claimed:.9g} away."
+        is_asked = any(first < last for first, last in map(CellColumn.around, self.questioned, values))
+        return told + self.check_room(values) if is_asked else told
+
+    def check_room(self, values: list[float]) -> str:
+        """Demand a proof that every point of the box around a point is an answer: to each model, that none is not."""
+        demand("around" in self.proof, "the certificate holds no proof of the room around the point", UNPROVEN)
+        for trees, goals, own in zip(self.models, self.others, self.proof["around"], strict=True):
+            case = copy(self)
+            case.models, case.goals, case.proof, case.rules, case.priced, case.cost = [trees], goals, own, [], [], None
+            case.questioned = case.columns = list(map(CellColumn.within, self.questioned, values))
+            case.check_others(math.inf)
+        return " It has the room to move that is asked for."
 
     def check_others(self, bound: float) -> str:
         """Demand a proof that no answer is nearer than the bound, or, at infinity, that there is none."""
@@ -674,12 +752,22 @@ class Proof:
         for column, cells in zip(self.questioned, self.proof["cells"], strict=True):
             column.cut(cells)
         self.below, self.leaves = None if is_all else Fraction(below), Leaves(self.models, self.columns)
+        self.refused = [self.refusal(own) for own in self.proof.get("refused", [])]
         whole = [(1 << len(column.cells)) - 1 for column in self.columns]
         sums = [*self.rules, *([] if is_all else self.cost.sums(Fraction(below), [], None))]
         self.always = [one.over(self.ends(whole)) for one in sums]
         n = sum(self.walk(goal, own, whole) for goal, own in zip(self.goals, self.proof["goals"], strict=True))
         told = "There is no answer at all" if is_all else f"No answer is closer than {below:.9g}"
+        told += " and has the room to move" if any(any(column.room) for column in self.questioned) else ""
         return f"{told}: {n} boxes hold all that is allowed, and each is closed."
+
+    def refusal(self, record: Sequence[Sequence[int]]) -> list[int]:
+        """A box, by ranges of its cells, of which no point gets the wanted outcome."""
+        box = [ranges(own, len(column.cells)) for own, column in zip(record, self.questioned, strict=True)]
+        lost = self.leaves.lost(box)
+        is_refused = all(box) and all(any(test.fails(lost) for test in goal) for goal in self.goals)
+        demand(is_refused, "a box near which no answer is said to be has one inside")
+        return box
 
     def ends(self, cells: Sequence[int]) -> list[dict[int, Ends]]:
         """The ends of the cells of a box."""
@@ -695,15 +783,14 @@ class Proof:
             return int(token)
 
         while waiting:
-            box, token = waiting.pop(), read(SPLIT + 1)
+            box, token = waiting.pop(), read(NEAR + 1)
             if token == WEIGH:
                 weights = record["weights"][read(len(record["weights"]))]
                 waiting.append(box and self.settled(box[0], weights))
             elif token == SPLIT:  # into the cells of some ranges, and all others
-                f, first = read(len(self.columns)), 0
-                n = len(self.columns[f].cells) + 1
-                for _ in range(read(n)):
-                    first |= -(1 << read(n)) + (1 << read(n))
+                f = read(len(self.columns))
+                n = len(self.columns[f].cells)
+                first = ranges([read(n + 1) for _ in range(2 * read(n + 1))], n)
                 for side in (~first, first):
                     cells = box and [own & side if g == f else own for g, own in enumerate(box[0])]
                     waiting.append(cells and self.settled(cells, box[1]))
@@ -713,6 +800,9 @@ class Proof:
                 demand(not box or token != EMPTY, "of a box something is left")
                 demand(not box or not test or test.is_beyond(lost), "in a box the score is within reach")
                 demand(not box or token != CELL or not all(test.is_met(lost) for test in goal), "a box holds an answer")
+                near = self.refused[read(len(self.refused))] if token == NEAR else []
+                is_near = all(map(CellColumn.is_near, self.questioned, box[0] if box and near else [], near))
+                demand(is_near, "in a box there may be room to move")
                 n_closed += 1
         demand(next(tokens, None) is None, "the proof goes on after every box is closed")
         return n_closed

@@ -64,7 +64,7 @@ def certify(
         record["also"] = [{"forest": fingerprint(one.forest), "margin": one.margin} for one in problem.also]
     if larger is not None:
         record["larger"] = larger
-    for argument in prove(problem, lower_bound) if with_proof else ():
+    for argument in prove(problem, lower_bound, point) if with_proof else ():
         if _is_sound(record, argument, problem):
             record["proof"] = argument
             break
@@ -73,7 +73,7 @@ def certify(
 
 def _is_sound(record: dict[str, Any], argument: dict[str, Any], problem: Problem) -> bool:
     """Whether the checker follows a proof of points, prices or several models, where it allows for more rounding."""
-    is_plain = problem.distance.norms is not None and not problem.also
+    is_plain = problem.distance.norms is not None and not problem.also and problem.room is None
     if is_plain and not any(isinstance(rule, LinearRule) for rule in problem.batch.rules.all):
         return True
     written, models = record | {"proof": argument}, (problem.model, *(one.forest for one in problem.also))

@@ -7,6 +7,7 @@ allowed values, so that `treefocus.check`, which reads it, needs to know nothing
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 from treefocus import kernels
 from treefocus.explanation.cells import ProofCells
-from treefocus.kernels.inputs import CompiledDistance, Metric
+from treefocus.explanation.pieces import CutOff, Near, Written, cut_to_pieces, cuts_of
+from treefocus.kernels.inputs import CompiledDistance, Metric, Norms
 from treefocus.kernels.rules import LinearRule
 from treefocus.model.forest import Floats
+from treefocus.problem.around import deciders, opposite
 from treefocus.problem.distances import L1, L2, LINF
 from treefocus.problem.problem import Problem
 
@@ -28,51 +31,83 @@ _MOST_BOXES = 300_000  # more would be no proof that anybody wants to keep: abou
 _DIGITS = 14  # of a point: the bound that it gives is right to many more than are claimed
 _BEYOND = 1e-6  # of the way that a column can go under Mahalanobis: a cell begins so much behind it
 _ABOVE, _BELOW_IT, _CELLS, _FROM, _UP_TO, _STAY, _SLICE = range(4, 11)  # splits, as proof.hpp has them
-_SCORE, _WEIGH, _SPLIT = 1, 3, 4  # what the boxes are written in; 0 and 2 are the other reasons
+_EMPTY, _SCORE, _WEIGH, _SPLIT, _NEAR = 0, 1, 3, 4, 5  # what the boxes are written in; 2 is one more reason
 _FINEST = 4096  # parts of a cosine's length; a column has an eighth of them
 
 
-def prove(problem: Problem, lower_bound: float) -> Iterator[dict[str, Any]]:
-    """Proofs of a problem of one row, the shortest first; none where there is nothing to prove, or nothing to write."""
-    is_limited, problem = problem.isolation is not None, problem.loosened()
+def prove(problem: Problem, lower_bound: float, point: Floats | None = None) -> Iterator[dict[str, Any]]:
+    """Proofs of a problem of one row, the shortest first; none where there is nothing to prove, or nothing to write.
+
+    point: the answer, around which there may have to be room to move. The last proof may be of that alone.
+    """
     distance = problem.distance.compiled if problem.distance.norms is None else problem.distance.norms
-    # A model's own number is another than its trees', an isolation forest has a say, or there has to be room to move.
+    # A model's own number is another than its trees', or an isolation forest has a say.
     models = problem.model, *(one.forest for one in problem.also)
     is_wrapped = any(bool(own.maps or own.rounding or own.voices) for own in models)
-    is_wrapped |= is_limited or problem.room is not None or any(one.margin for one in problem.also)
+    is_wrapped |= problem.isolation is not None or any(one.margin for one in problem.also)
     below = lower_bound * (1 - _CLAIMED) - (_NOISE[distance.metric] if isinstance(distance, CompiledDistance) else 0.0)
-    if distance is None or is_wrapped or not below > 0:
+    if distance is None or is_wrapped:
         return
-    goals: list[kernels.RecordedGoal]
-    if not problem.has_box[0]:
-        goals = [([0], [], [])] * _n_goals(problem)
-    else:
-        limit = lower_bound * (1 - _BELOW)
-        goals = kernels.record_proof(problem.forest, distance, problem.batch, limit, node_limit=_MOST_BOXES)
+    around: dict[str, Any] = {}
+    if problem.room is not None and point is not None:
+        found = _around(problem, point)
+        if not found:
+            return
+        around = {"around": found}
+    written = _searched(problem.loosened(), distance, lower_bound * (1 - _BELOW)) if below > 0 else []
     n_parts = 64 if isinstance(distance, CompiledDistance) and distance.metric is Metric.COSINE else _FINEST
-    while goals and n_parts <= _FINEST:
-        written = _Written(problem, goals, below, n_parts)
-        yield {
-            "format": FORMAT,
-            "below": below if np.isfinite(below) else str(below),
-            "cells": [[[_number(a), _number(b)] for a, b in zip(c.first, c.last, strict=True)] for c in written.cells],
-            "lengths": written.lengths,
-            "goals": [written.goal(*one) for one in goals],
-        }
+    while written and n_parts <= _FINEST:
+        yield _InCells(problem.loosened(), distance, written, below, n_parts).record() | around
         n_parts *= 8
+    if around:
+        yield {"format": FORMAT, "lengths": [], **around}
 
 
-class _Written:
+def _searched(problem: Problem, distance: Norms | CompiledDistance, limit: float) -> list[Written]:
+    """Why no answer is nearer than this, in the order in which it is written; nothing if it came to no end."""
+    if problem.room is not None:
+        return cut_to_pieces(problem, distance, limit, _MOST_BOXES)
+    if not problem.has_box[0]:
+        return [[]]
+    goals = kernels.record_proof(problem.forest, distance, problem.batch, limit, node_limit=_MOST_BOXES)
+    return [goals] if goals else []
+
+
+def _around(problem: Problem, point: Floats) -> list[dict[str, Any]]:
+    """Of every model, that it gives the wanted outcome everywhere around a point; nothing if that is not sure."""
+    asked = problem.tightened() or problem
+    asked = asked.relaxed or asked
+    assert problem.room is not None
+    ends = problem.room.boxes(asked.batch, point[None])
+    norms = Norms(np.eye(4, 1) * np.ones(len(point)))
+    found = []
+    for decider in deciders(asked.forest):
+        batch = opposite(decider, asked.batch, np.zeros(1, np.intp), point[None], ends)
+        goals = kernels.record_proof(decider.forest, norms, batch, np.inf, node_limit=_MOST_BOXES)
+        if not goals:
+            return []
+        own = replace(asked, forest=decider.forest, batch=batch, room=None)
+        if batch.target[0] >= 0 and decider.forest.decision == "argmax":  # the checker knows no class that is ahead
+            ahead, to = int(batch.origin[0]), int(batch.target[0])
+            goals = [_in_order(goal, ahead, to, decider.forest.n_classes) for goal in goals]
+        found.append(_InCells(own, norms, [goals], np.inf, _FINEST).record())
+    return found
+
+
+class _InCells:
     """What the search has recorded, in the cells of the proof."""
 
-    def __init__(self, problem: Problem, goals: list[kernels.RecordedGoal], below: float, n_parts: int) -> None:
+    def __init__(
+        self, problem: Problem, distance: Norms | CompiledDistance, written: list[Written], below: float, n_parts: int
+    ) -> None:
         batch = problem.batch
+        self.batch, self.written, self.below = batch, written, below
+        self.n_goals = next((len(one) for one in written if isinstance(one, list) and one), _n_goals(problem))
         n = batch.rows.shape[1]
         at: list[set[float]] = [set() for _ in range(n + 1)]
-        for _, values, _ in goals:
-            for column, value in values:
-                at[column] |= {value} if column < 0 else {value, float(np.nextafter(value, np.inf))}
-        compiled = problem.distance.compiled if problem.distance.norms is None else None
+        for column, value in (cut for one in written for cut in cuts_of(one, batch)):
+            at[column].add(value)
+        compiled = distance if isinstance(distance, CompiledDistance) else None
         lengths = at.pop()
         if compiled is not None and compiled.metric is not Metric.COSINE:
             self._reach(problem, compiled, below, at)
@@ -84,8 +119,8 @@ class _Written:
                 at[f] |= set(np.linspace(*self._seen(problem, f), n_parts // 8 + 1).tolist())
             self.row_length, self.lengths = self._lengths(problem, weight, lengths)
         self.cells = [ProofCells.of(problem.forest, batch, f, own) for f, own in enumerate(at)]
-        norms = problem.distance.norms
-        if norms is not None and np.isfinite(below):  # no split looks at what is too far in any case
+        norms = None if isinstance(distance, CompiledDistance) else distance
+        if norms is not None and np.isfinite(below) and problem.room is None:  # no split looks at what is too far
             sizes = np.sqrt(norms.weights[L2]), norms.weights[L1], norms.weights[LINF]
             with np.errstate(divide="ignore"):
                 reach = below * batch.scale / np.maximum.reduce(sizes) * (1 + _BEYOND)
@@ -132,25 +167,49 @@ class _Written:
         far = 4 * (np.abs(about).max() + abs(batch.offset[f]) + batch.scale[f])
         return max(float(batch.low[0, f]), -far), min(float(batch.high[0, f]), far)
 
-    def goal(
-        self, tokens: list[int], values: list[tuple[int, float]], weights: list[tuple[Any, Any]]
-    ) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
+        """The proof as it stands in the certificate."""
+        near = [one for one in self.written if isinstance(one, Near)]
+        refused = [[_edges(one.holds(f, own)) for f, own in enumerate(self.cells)] for one in near]
+        return {
+            "format": FORMAT,
+            "below": self.below if np.isfinite(self.below) else str(self.below),
+            "cells": [[[_number(a), _number(b)] for a, b in zip(c.first, c.last, strict=True)] for c in self.cells],
+            "lengths": self.lengths,
+            "goals": [self._goal(number) for number in range(self.n_goals)],
+            **({"refused": refused} if refused else {}),
+        }
+
+    def _goal(self, number: int) -> dict[str, Any]:
         """The boxes of a goal and their weights."""
         boxes: list[int] = []
-        at = 0
-        while at < len(tokens):
-            token = tokens[at]
-            at += 1
-            if token in (_SCORE, _WEIGH):
-                boxes += [token, tokens[at]]
-                at += 1
-            elif token < _ABOVE:
-                boxes.append(token)
+        weights: list[tuple[list[float], list[float]]] = []
+        n_near = 0
+        for one in self.written:
+            if isinstance(one, CutOff):
+                boxes += self._split_off(one.column, one.holds(self.cells[one.column], self.batch))
+            elif isinstance(one, Near):
+                boxes += [_NEAR, n_near]
+                n_near += 1
+            elif not one:
+                boxes.append(_EMPTY)
             else:
-                n_more = 1 if token in (_STAY, _SLICE) else 2 + (tokens[at + 1] if token == _CELLS else 0)
-                boxes += self._split(token, tokens[at : at + n_more], values)
-                at += n_more
-        return {"boxes": boxes, "weights": [self._weights(*one) for one in weights]}
+                tokens, values, own = one[number]
+                boxes += self._boxes(tokens, values, len(weights))
+                weights += [self._weights(*pair) for pair in own]
+        return {"boxes": boxes, "weights": weights}
+
+    def _boxes(self, tokens: list[int], values: list[tuple[int, float]], n_weights: int) -> list[int]:
+        """What the search has recorded of a goal; its weights come after so many others."""
+        boxes: list[int] = []
+        for token, *numbers in _steps(tokens):
+            if token == _WEIGH:
+                boxes += [token, numbers[0] + n_weights]
+            elif token < _ABOVE:
+                boxes += [token, *numbers]
+            else:
+                boxes += self._split(token, numbers, values)
+        return boxes
 
     def _split(self, token: int, numbers: list[int], values: list[tuple[int, float]]) -> list[int]:
         """A split as ranges of cells on the first side."""
@@ -159,9 +218,13 @@ class _Written:
             return [_SPLIT, len(self.cells), 1, begin, len(self.lengths) + 1]
         f = numbers[0]
         value = values[numbers[1]][1] if token in (_FROM, _UP_TO) else 0.0
-        is_first = _first_side(self.cells[f], token, numbers[1:], value)
-        edges = np.flatnonzero(np.diff(is_first.astype(np.int8), prepend=0, append=0)).tolist()
-        return [_SPLIT, f, len(edges) // 2, *edges]
+        return self._split_off(f, _first_side(self.cells[f], token, numbers[1:], value))
+
+    @staticmethod
+    def _split_off(column: int, is_first: NDArray[np.bool_]) -> list[int]:
+        """A split into some cells of a column and all others."""
+        edges = _edges(is_first)
+        return [_SPLIT, column, len(edges) // 2, *edges]
 
     def _weights(self, point: list[float], prices: list[float]) -> tuple[list[float], list[float]]:
         """A point to some digits; a rule asks nothing where one of its values may be missing, and has no price then."""
@@ -179,6 +242,31 @@ def _first_side(cells: ProofCells, token: int, codes: list[int], value: float) -
         return np.asarray((cells.code >= codes[0]) == (token == _ABOVE))
     with np.errstate(invalid="ignore"):
         return np.asarray(cells.begin >= value if token == _FROM else cells.begin <= value)
+
+
+def _steps(tokens: list[int]) -> Iterator[list[int]]:
+    """What the search has recorded, one by one."""
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        n_more = 2 + tokens[at + 2] if token == _CELLS else 2
+        if token < _ABOVE or token in (_STAY, _SLICE):
+            n_more = 0 if token < _ABOVE and token not in (_SCORE, _WEIGH) else 1
+        yield tokens[at : at + 1 + n_more]
+        at += 1 + n_more
+
+
+def _in_order(goal: kernels.RecordedGoal, ahead: int, to: int, n_classes: int) -> kernels.RecordedGoal:
+    """The same where the tests against other classes stand in the classes' order, and not one class ahead of them."""
+    tokens, values, weights = goal
+    order = [ahead, *(k for k in range(n_classes) if k not in (ahead, to))]
+    steps = [[_SCORE, sorted(order).index(order[one[1]])] if one[0] == _SCORE else one for one in _steps(tokens)]
+    return [number for step in steps for number in step], values, weights
+
+
+def _edges(is_in: NDArray[np.bool_]) -> list[int]:
+    """Where ranges of cells begin, and where they end."""
+    return [int(at) for at in np.flatnonzero(np.diff(is_in.astype(np.int8), prepend=0, append=0))]
 
 
 def _in_space(problem: Problem) -> Floats:

@@ -44,10 +44,11 @@ def put_to_parts(problem: Problem, rows: NDArray[np.intp], parts: list[Subdomain
     return replace(own, batch=batch, relaxed=None)
 
 
-def cut(part: Subdomain, batch: Batch, room: Room, point: Floats, refused: Refused) -> Iterator[Subdomain]:
+def cut(part: Subdomain, batch: Batch, room: Room, point: Floats, refused: Refused) -> Iterator[tuple[int, Subdomain]]:
     """What is left of a part of the batch's only row without the answers whose room reaches a refused box.
 
-    `point` is one of them. First come the columns that it changes.
+    `point` is one of them. First come the columns that it changes. Each piece is told with the column at which it is
+    cut off; what the next one is cut off from is the rest in that column.
     """
     row, choices = batch.rows[0], batch.choices
     low, high = taken_away(batch, room, point, refused)
@@ -60,9 +61,9 @@ def cut(part: Subdomain, batch: Batch, room: Room, point: Floats, refused: Refus
             pieces, left = _of_choices(
                 left, j, cells, refused, (low[j], high[j]), bool(choices.is_category[place[j]]), batch
             )
-            yield from pieces
+            yield from ((j, piece) for piece in pieces)
         elif not np.isnan(row[j]):
-            yield from _outside(left, j, (low[j], high[j]), batch)
+            yield from ((j, piece) for piece in _outside(left, j, (low[j], high[j]), batch))
             left = _inside(left, j, (low[j], high[j]))
 
 

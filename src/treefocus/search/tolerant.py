@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus import kernels
+from treefocus.kernels.inputs import Batch
 from treefocus.model.forest import Floats
-from treefocus.problem.around import deciders
+from treefocus.problem.around import Decider, deciders
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Incumbent, Outcome, Run, Status
 from treefocus.search.limits import SearchLimits, seconds_left
 from treefocus.search.parts import Subdomain, cut, put_to_parts
 from treefocus.search.proven import proven
-from treefocus.search.refused import refused_around
+from treefocus.search.refused import Refused, refused_around
 
 if TYPE_CHECKING:
     from treefocus.search.base import Strategy
@@ -51,6 +52,15 @@ def with_room(strategy: Strategy, problem: Problem, limits: SearchLimits, run: R
     search = _BestFirst(problem.subset(left), found, left, around.bad[~around.is_clean], around.by[~around.is_clean])
     run = run.after(len(problem)).on(len(left)) if run.progress is not None else run.on(len(left))
     return found.replaced(left, search.outcome(limits, run))
+
+
+def refused_near(decider: Decider, batch: Batch, point: Floats, bad: Floats) -> Refused:
+    """The box around a point that the decider refuses, near an answer to the batch's only row."""
+    is_changed = batch.changes(point[None])[0] != 0
+    order = np.argsort(is_changed, kind="stable")
+    target, origin = decider.wanted(batch)
+    wanted = int(target[0]) if target[0] >= 0 else -1 - int(origin[0])
+    return refused_around(decider.forest, bad, wanted, (batch.low[0], batch.high[0]), order)
 
 
 def _nothing(found: Outcome, rows: NDArray[np.intp]) -> Outcome:
@@ -191,12 +201,8 @@ class _BestFirst:
         assert self.problem.room is not None
         one = self.plain.subset(np.array([row.number]))
         batch = one.batch
-        is_changed = batch.changes(point[None])[0] != 0
-        order = np.argsort(is_changed, kind="stable")
-        target, origin = self.deciders[by].wanted(batch)
-        wanted = int(target[0]) if target[0] >= 0 else -1 - int(origin[0])
-        refused = refused_around(self.deciders[by].forest, bad, wanted, (batch.low[0], batch.high[0]), order)
-        made = list(cut(part, batch, self.problem.room, point, refused))
+        refused = refused_near(self.deciders[by], batch, point, bad)
+        made = [piece for _, piece in cut(part, batch, self.problem.room, point, refused)]
         if not made:
             return
         low, high = np.stack([each.low for each in made]), np.stack([each.high for each in made])
