@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "treefocus/fan.hpp"
 #include "treefocus/narrow.hpp"
@@ -50,10 +51,10 @@ public:
     // (d,) the point at which the bound was linearised, in the space of the distance; zeros: at
     // none; null where the cost is a sum or a maximum over features.
     virtual const std::vector<double>* tangent() const { return nullptr; }
-    // What finding the closest point of a box costs beyond looking at each feature once, in steps
-    // of Work: of the solvers about as many nanoseconds, counted by size so that it is the same
-    // everywhere.
-    virtual std::int64_t solver_steps() const { return 0; }
+    // What finding closest points has cost since the last call, beyond looking at each feature
+    // once, in steps of Work: rounds of a solver are counted by their size, about a nanosecond a
+    // step.
+    std::int64_t take_steps() { return std::exchange(n_steps_, 0); }
     // Additive cost per cell (n_cells,), or null if the cost is not a sum over features.
     virtual const std::vector<double>* additive() const { return nullptr; }
     virtual double to_cost(double distance) const { return distance; }
@@ -96,6 +97,10 @@ public:
     double noise = 0.0;                     // absolute rounding error of a distance
 
 protected:
+    // Of work: what a solver does with a feature once, with a feature in a sum over all of them,
+    // and with a pair of features.
+    static constexpr std::int64_t kFeature = 100, kTerm = 10, kPair = 2;
+    mutable std::int64_t n_steps_ = 0;
     // All of a solved point: its cost, its cells and these values.
     void save_whole(std::vector<double>& stack,
                     std::initializer_list<const std::vector<double>*> values) const;
@@ -201,9 +206,6 @@ public:
     const std::vector<double>* rule_prices() const override { return &shown_prices_; }
     double to_cost(double distance) const override { return norms_.to_cost(distance); }
     double to_distance(double cost) const override { return norms_.to_distance(cost); }
-    std::int64_t solver_steps() const override {
-        return 300 * static_cast<std::int64_t>(codes.size());
-    }
 
 private:
     double cost_at(std::int32_t f, double value) const;
@@ -253,11 +255,6 @@ public:
         return is_root() ? distance * distance : distance;
     }
     double to_distance(double cost) const override { return is_root() ? std::sqrt(cost) : cost; }
-    // A scalar search over all features, or a few rounds over all pairs of them.
-    std::int64_t solver_steps() const override {
-        const auto d = static_cast<std::int64_t>(codes.size());
-        return is_cosine() ? 600 * d : 300 * d * d;
-    }
 
 private:
     // Whether a feature keeps its value: it is missing, or a category, which these distances cannot

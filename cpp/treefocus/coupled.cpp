@@ -114,6 +114,7 @@ void CoupledCost::set_limit(double cost) {
 }
 
 bool CoupledCost::look(const Box& box) {
+    if (is_cosine()) n_steps_ += kFeature * static_cast<std::int64_t>(y_.size());
     return !is_cosine() || (set_box(box) && fan_.look(box, y_low_, y_high_));
 }
 
@@ -145,6 +146,7 @@ bool CoupledCost::set_box(const Box& box) {
 bool CoupledCost::settle(const Box& box) {
     std::fill(tangent_.begin(), tangent_.end(), 0.0);
     show_prices({});
+    n_steps_ += kFeature * static_cast<std::int64_t>(y_.size());
     if (!set_box(box) || (is_cosine() && !fan_.look(box, y_low_, y_high_))) return false;
     if (!std::all_of(rules_.begin(), rules_.end(),
                      [&](const auto* rule) { return is_possible(*rule); }))
@@ -271,6 +273,8 @@ double CoupledCost::minimise() {
     // must not make the reach too short, nor the bound too high.
     std::vector<double> centre(d, 0.0), centre_size(d, 0.0);
     double shift_size = 0.0;
+    const std::int64_t pairs = kPair * d * d;
+    if (!rules_.empty()) n_steps_ += pairs;
     for (std::size_t j = 0; j < rules_.size(); ++j) {
         constant += mu_[j] * own_excess_[j];
         constant_size += std::abs(mu_[j] * own_excess_[j]);
@@ -287,6 +291,7 @@ double CoupledCost::minimise() {
     const double rounding = (d + rules_.size()) * kEpsilon;
     double bound = 0.0;
     for (int round = 0; round < kRounds; ++round) {
+        n_steps_ += pairs + kTerm * d;
         double value = 0.0, size = constant_size;
         for (std::int32_t f = 0; f < d; ++f) {
             double half = 0.0, sum = 0.0;
@@ -391,6 +396,7 @@ void CoupledCost::descend() {
             const double move = next - u_[f];
             if (move == 0.0) continue;
             u_[f] = next;
+            n_steps_ += d;
             for (std::int32_t g = 0; g < d; ++g) slope_[g] += q[g * d + f] * move;
         }
 }
@@ -406,6 +412,7 @@ void CoupledCost::newton() {
             free_.push_back(f);
     const std::size_t n = free_.size();
     if (n == 0) return;
+    n_steps_ += static_cast<std::int64_t>(n * n * n / 3 + n * n);
     lower_.assign(n * n, 0.0);
     step_.assign(n, 0.0);
     // Cholesky, with the right-hand side -slope carried along.
@@ -466,6 +473,7 @@ void CoupledCost::solve_cosine() {
     // whole interval, where the box holds a piece of the ray through z; the end of it that is
     // closer to z itself is taken.
     const auto aim = [&](double mu) {
+        n_steps_ += kTerm * d;
         double yy = 0.0, zy = 0.0;
         for (std::int32_t f = 0; f < d; ++f) {
             if (is_still(f)) continue;

@@ -42,15 +42,19 @@ Plan::Plan(const Forest& forest, const Limits& limits, int n_wanted) {
     const double room = limits.bytes - shared;
     least = shared + own;
     can_search = room > own && sides < std::numeric_limits<std::int32_t>::max();
-    // Without a clock the answer is the same on every machine, so what it hangs on is planned for a
-    // fixed number of threads.
     const double most = can_search ? std::min<double>(n_wanted, room / own) : 0.0;
-    const double planned = limits.seconds == kInfinity ? kPlannedThreads : std::floor(most);
     const double priced = own + sides * 20.0 + axes * 20.0 + slots * 40.0 +
                           leaves * (21.0 + 8.0 * tests) + 8.0 * forest.n_cells() +
                           4.0 * 64.0 * forest.n_words * forest.set_user_node.size();
     const double state = axes * 8.0 + slots * 20.0;
-    states = room / std::max(planned, 1.0) - priced;
+    // Without a clock the answer is the same on every machine, so what it hangs on is planned for a
+    // number of threads that hangs on the forest alone: fewer, where prices would not fit
+    // otherwise.
+    const auto states_for = [&](double n) { return room / std::max(n, 1.0) - priced; };
+    double planned = limits.seconds == kInfinity ? kPlannedThreads : std::floor(most);
+    if (limits.seconds == kInfinity)
+        while (planned > 1.0 && !(states_for(planned) > 4.0 * state)) planned /= 2.0;
+    states = states_for(planned);
     can_price = can_search && states > 4.0 * state;
     if (!can_price) states = 0.0;
     n_threads = static_cast<int>(can_price ? std::min(most, room / (priced + states)) : most);

@@ -37,14 +37,18 @@ ScoreTest Goals::linear(const Forest& forest, const Forest& rule,
 
 namespace {
 
+constexpr double kVoteUnit = 1.0 / 64.0;
+// Of hard votes: models, and sets of them that win.
+constexpr std::size_t kMostVoters = 12, kMostWays = 20;
+
 // Sums of trees that are `first` and any number of steps; a step of 0: unknown.
 struct Votes {
     double first = 0.0, step = 0.0;
 };
 
-// Of leaves that all are multiples of kUnit and not too large: such sums have no rounding.
+// Of leaves that all are multiples of kVoteUnit and not too large: such sums have no rounding.
 Votes votes_of(const Forest& forest, const ScoreTest& test) {
-    constexpr double kUnit = 1.0 / 64.0, kLargest = 4096.0;
+    constexpr double kLargest = 4096.0;
     Votes votes;
     std::int64_t step = 0;
     double size = 0.0;
@@ -52,8 +56,8 @@ Votes votes_of(const Forest& forest, const ScoreTest& test) {
         const std::int32_t root = forest.tree_start[tree], begin = forest.first_leaf[root];
         double largest = 0.0;
         for (std::int32_t leaf = begin; leaf < forest.end_leaf[root]; ++leaf) {
-            const double units = test.weight[leaf] / kUnit,
-                         more = (test.weight[leaf] - test.weight[begin]) / kUnit;
+            const double units = test.weight[leaf] / kVoteUnit,
+                         more = (test.weight[leaf] - test.weight[begin]) / kVoteUnit;
             largest = std::max(largest, std::abs(test.weight[leaf]));
             if (!(largest < kLargest) || units != std::floor(units)) return {};
             step = std::gcd(step, static_cast<std::int64_t>(std::abs(more)));
@@ -61,7 +65,7 @@ Votes votes_of(const Forest& forest, const ScoreTest& test) {
         votes.first += test.weight[begin];
         size += largest;
     }
-    if (size < kLargest) votes.step = static_cast<double>(step) * kUnit;
+    if (size < kLargest) votes.step = static_cast<double>(step) * kVoteUnit;
     return votes;
 }
 
@@ -158,22 +162,92 @@ void Goals::ask_one_score(const Forest& forest, const Forest& rule) {
 // The same of a mean: a line over each voice's curve makes a sum of it, and the curves themselves
 // are asked besides. Goals point at tests, so that these must not move while they are added.
 void Goals::ask_mean(const Forest& forest, const Forest& rule) {
-    tests_.reserve(2), means_.reserve(2);
+    const std::size_t n_voices = rule.voices.size();
+    tests_.reserve(2 * (n_voices + 1)), means_.reserve(2);
     for (const std::int32_t to : {0, 1}) {
         const double side = to == 1 ? 1.0 : -1.0;
+        if (ask_votes(forest, rule, to)) continue;
         tests_.push_back(below_lines(forest, rule, side, rule.cut));
         MeanTest mean{&rule, forest.base_score.data() + rule.first_score, side, rule.cut, {}};
-        for (const Voice& own : rule.voices) {
-            ScoreTest test{std::vector<double>(forest.n_leaves(), 0.0), -INFINITY, own.first_tree,
-                           own.end_tree};
-            for (std::int32_t leaf = 0; leaf < forest.n_leaves(); ++leaf)
-                test.weight[leaf] =
-                    side * forest.leaf_value[static_cast<std::size_t>(leaf) * forest.n_outputs];
-            mean.voices.push_back(std::move(test));
-        }
+        for (const Voice& own : rule.voices)
+            mean.voices.push_back(sum_of(forest, own, side, -INFINITY));
         means_.push_back(std::move(mean));
         ways_[to].push_back({to, {&tests_.back()}, {&means_.back()}});
     }
+}
+
+// The sum of a voice's trees, times the side.
+ScoreTest Goals::sum_of(const Forest& forest, const Voice& own, double side, double need) {
+    ScoreTest test{std::vector<double>(forest.n_leaves(), 0.0), need, own.first_tree, own.end_tree};
+    if (own.first_tree == own.end_tree) return test;
+    const std::int32_t first = forest.first_leaf[forest.tree_start[own.first_tree]],
+                       end = forest.end_leaf[forest.tree_start[own.end_tree - 1]];
+    for (std::int32_t leaf = first; leaf < end; ++leaf)
+        test.weight[leaf] =
+            side * forest.leaf_value[static_cast<std::size_t>(leaf) * forest.n_outputs];
+    return test;
+}
+
+// Where every voice is a vote, a class wins by some set of voices that is no larger than it has to
+// be, and each such set is a way of its own: a test a voice, on its trees alone. False where there
+// are voices that do not vote, or so many sets that one test over all of them is better.
+bool Goals::ask_votes(const Forest& forest, const Forest& rule, std::int32_t to) {
+    const std::size_t n = rule.voices.size();
+    const auto is_vote = [](const Voice& one) { return one.is_vote(); };
+    if (n > kMostVoters || !std::all_of(rule.voices.begin(), rule.voices.end(), is_vote))
+        return false;
+    const double side = to == 1 ? 1.0 : -1.0;
+    const auto wins = [&](std::uint32_t set) {
+        double sum = 0.0;
+        for (std::size_t m = 0; m < n; ++m)
+            if (((set >> m & 1) != 0) == (to == 1)) sum += rule.voices[m].weight;
+        return side * (sum / rule.divisor - rule.cut) >= -kMeanNoise;
+    };
+    std::vector<std::uint32_t> sets;
+    for (std::uint32_t set = 0; set < std::uint32_t{1} << n; ++set) {
+        bool is_least = wins(set);
+        for (std::size_t m = 0; m < n && is_least; ++m)
+            is_least = !(set >> m & 1) || !wins(set ^ (std::uint32_t{1} << m));
+        if (is_least) sets.push_back(set);
+    }
+    if (sets.empty() || sets.front() == 0 || sets.size() > kMostWays) return false;
+    const std::size_t first = tests_.size();
+    for (std::size_t m = 0; m < n; ++m)
+        tests_.push_back(
+            vote_of(forest, rule.voices[m], forest.base_score[rule.first_score + m], side));
+    for (const std::uint32_t set : sets) {
+        Goal& goal = ways_[to].emplace_back(Goal{to, {}});
+        for (std::size_t m = 0; m < n; ++m)
+            if (set >> m & 1) goal.tests.push_back(&tests_[first + m]);
+    }
+    return true;
+}
+
+// The sum from which on a voice votes as the side wants it, found by halving: what it shows is 0 or
+// 1 and grows with its sum.
+ScoreTest Goals::vote_of(const Forest& forest, const Voice& own, double base, double side) const {
+    const auto is_met = [&](double score) { return (own.shown(score) > 0.5) == (side > 0.0); };
+    const double wide = own.high - own.low + 2.0 * own.tolerance + 1.0;
+    double out = side > 0.0 ? own.low - wide : own.high + wide,
+           in = side > 0.0 ? own.high + wide : own.low - wide;
+    const double farthest = in;
+    // Beyond every sum where all of them are met, or none.
+    if (is_met(out)) in = out;
+    while (is_met(in) && !is_met(out)) {
+        const double middle = 0.5 * (out + in);
+        if (middle == out || middle == in) break;
+        (is_met(middle) ? in : out) = middle;
+    }
+    ScoreTest test = sum_of(forest, own, side,
+                            side * (in * own.divisor - base) - 2.0 * own.tolerance * own.divisor);
+    count_votes(forest, test, true);
+    // Whole votes have no rounding, so that sums at the very edge are asked what they show.
+    const double step = votes_of(forest, test).step;
+    if (!(step > 0.0) || std::fmod(base / kVoteUnit, 1.0) != 0.0) return test;
+    for (double score; score = (base + side * test.whole_need) / own.divisor,
+                       !is_met(score) && side * (score - farthest) < 0.0;)
+        test.whole_need += step;
+    return test;
 }
 
 // sum over voices of weight * (slope * sum + offset) / divisor, times the side, has to reach the

@@ -64,6 +64,9 @@ private:
     void compare_classes(const Forest& forest, const Forest& rule);
     void ask_one_score(const Forest& forest, const Forest& rule);
     void ask_mean(const Forest& forest, const Forest& rule);
+    bool ask_votes(const Forest& forest, const Forest& rule, std::int32_t to);
+    ScoreTest vote_of(const Forest& forest, const Voice& own, double base, double side) const;
+    static ScoreTest sum_of(const Forest& forest, const Voice& own, double side, double need);
     void ask_probability(const Forest& forest, const Forest& rule);
     void ask_members(const Forest& forest);
     void join(std::vector<Goal>& goals, const Goals& others, const Forest& rule,

@@ -50,6 +50,7 @@ bool LinearCost::settle(const Box& box) {
     if (!std::all_of(rules_.begin(), rules_.end(),
                      [&](const auto* rule) { return is_possible(*rule); }))
         return false;
+    n_steps_ += kFeature * static_cast<std::int64_t>(codes.size());
     fees_ = 0.0;
     for (std::size_t f = 0; f < codes.size(); ++f) {
         is_paid_[f] = !box.moves.empty() && box.moves[f];
@@ -93,6 +94,7 @@ double LinearCost::priced(std::vector<double>& values) const {
     // Of sums of a few terms.
     constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon();
     std::vector<double> price(codes.size(), 0.0);
+    n_steps_ += kTerm * static_cast<std::int64_t>(codes.size());
     double sum = 0.0, size = 0.0;
     for (std::size_t j = 0; j < rules_.size(); ++j) {
         double terms = std::abs(rules_[j]->bound);
@@ -242,6 +244,7 @@ void LinearCost::widen() {
     double size = 0.0;
     const auto least = [&](std::size_t j, double radius) {
         const Rules::Linear& rule = *rules_[j];
+        n_steps_ += kTerm * static_cast<std::int64_t>(rule.features.size());
         size = std::abs(rule.bound);
         for (std::size_t i = 0; i < rule.features.size(); ++i) {
             const std::int32_t f = rule.features[i];

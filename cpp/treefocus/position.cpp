@@ -26,7 +26,8 @@ Position::Position(const Forest& forest_, const ExactShared& shared_, const Choi
 // cost that rounds.
 void Position::start(const Goal& goal, double below, const Box& box) {
     limit = below;
-    walker.take_looks();  // whatever was searched before, and on which thread, is not this search's
+    // Whatever was searched before, and on which thread, is not this search's.
+    walker.take_looks(), cost.take_steps();
     cost.forget();
     cost.set_limit(below);
     goal_ = &goal;

@@ -46,6 +46,8 @@ public:
     // ones, is the proof. Its weights stand in the columns of the slacks.
     Solution run(std::size_t n_columns) {
         Solution solution;
+        const auto size = static_cast<std::int64_t>(n_ * m_);
+        solution.steps = size;
         for (int step = 0; step < kStepsPerRow * static_cast<int>(n_ + 1); ++step) {
             const std::size_t row = most_broken();
             if (row == n_) {
@@ -62,6 +64,7 @@ public:
                 return solution;
             }
             pivot(row, column, is_low);
+            solution.steps += size + static_cast<std::int64_t>(m_);
         }
         for (std::size_t j = 0; j < n_columns; ++j)
             solution.values.push_back(at_upper_[j] ? upper_[j] : 0.0);

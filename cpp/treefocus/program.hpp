@@ -26,6 +26,7 @@ struct Solution {
     std::vector<double> values;  // (n_columns,) where solved
     // (n_rows,) of the rows; where impossible, weights whose sum of rows no x meets
     std::vector<double> prices;
+    std::int64_t steps = 0;  // entries that were looked at
 };
 
 Solution solve(const Program& program);

@@ -185,6 +185,7 @@ Verdict RoundedCost::meet_rules(const std::vector<double>& dearness, std::vector
                              {(high_[f] - home[f]) / scale, (home[f] - low_[f]) / scale});
     }
     const Solution solution = solve(program);
+    n_steps_ += kFeature * static_cast<std::int64_t>(d) + solution.steps;
     prices = solution.prices;
     if (solution.verdict == Verdict::impossible)
         // The program's word alone is not enough: its arithmetic is approximate.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace treefocus {
 
@@ -135,13 +136,27 @@ Node RowSearch::pop() {
 void RowSearch::advance() {
     if (scale_ == kInfinity && upper_ < kInfinity) scale_ = distance_;
     gather();
+    put_in_order();
     team_.each(tasks_.size(), [this](std::size_t task, std::size_t member) {
-        do_task(tasks_[task], searcher(member));
+        do_task(tasks_[order_[task]], searcher(member));
     });
     std::size_t taken = 0;
     while (taken < tasks_.size() && take(tasks_[taken], taken == 0)) ++taken;
     for (; taken < tasks_.size(); ++taken) put_back(tasks_[taken]);
     tasks_.clear();
+}
+
+// What takes longest is begun first, so that all threads come to the end of a round together: what
+// has no shares yet, then nodes by the size of their shares.
+void RowSearch::put_in_order() {
+    const auto size = [&](std::size_t i) {
+        const auto& shares = tasks_[i].node.shares;
+        return shares ? shares->bytes() : kInfinity;
+    };
+    order_.resize(tasks_.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
 }
 
 // Nodes that are searched below the same limit: none of them is a guess, each has to be searched

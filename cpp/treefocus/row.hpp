@@ -72,6 +72,7 @@ private:
     void try_all();
     void advance();  // by a round
     void gather();
+    void put_in_order();
     void do_task(Task& task, Searcher& own) const;
     bool take(Task& task, bool is_first);
     void put_back(Task& task);
@@ -128,7 +129,8 @@ private:
     double closed_ = kInfinity;  // what is proven of what has left the frontier
     bool is_undecided_ = false;  // and whether a box was left in it that no split decides
     double state_bytes_ = 0.0;
-    std::vector<Task> tasks_;  // of the round
+    std::vector<Task> tasks_;         // of the round
+    std::vector<std::size_t> order_;  // in which they are begun
     std::int64_t near_steps_ = 0, n_near_ = 0, began_ = 0;
     bool can_improve_ = true;
     std::int32_t n_free_ = kFewest + 1;

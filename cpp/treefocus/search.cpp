@@ -33,9 +33,9 @@ bool Search::start(const Goal& goal, double limit, const Box& box, const Step* p
 void Search::count_box_steps(bool is_open) {
     const Crop& crop = at_.crop();
     box_steps_ = kBox + kBoxFeature * at_.forest.n_features + kBoxTree * at_.forest.n_trees() +
-                 at_.cost.solver_steps() + (is_open ? crop.n_slots() / kSlotsPerStep : 0);
+                 (is_open ? crop.n_slots() / kSlotsPerStep : 0);
     if (is_open) work_.steps += kCropLook * (crop.n_open() + crop.side.size());
-    work_.steps += box_steps_;
+    work_.steps += box_steps_ + at_.cost.take_steps();
 }
 
 bool Search::run(const Goal& goal, double limit, const Box& box, std::int64_t n_boxes) {
@@ -85,7 +85,8 @@ Search::Look Search::look(const Goal& goal, double limit, Node& node, Node& near
         if (is_closed || !leave_out()) return closed();
     }
     if (close_box()) return closed();
-    const Cut cut = brancher_.choose();
+    const bool is_priced = minorant_ && price_ && price_->has_state();
+    const Cut cut = brancher_.choose(is_priced ? &*price_ : nullptr);
     if (!brancher_.can_split(cut)) {
         give_up(cut);
         return closed();
@@ -258,7 +259,7 @@ bool Search::plain(std::int64_t last_box) {
         }
         work_.steps += box_steps_;
         const bool is_closed = close_box();
-        work_.steps += kLook * at_.take_looks();
+        work_.steps += kLook * at_.take_looks() + at_.cost.take_steps();
         if (is_closed) break;
         const Cut cut = brancher_.choose();
         if (!brancher_.can_split(cut)) {

@@ -43,6 +43,11 @@ struct Voice {
     double low = 0.0, high = 0.0;  // no sum is below or above
 
     double shown(double score) const;
+    // Whether it shows nothing but 0 or 1.
+    bool is_vote() const {
+        return !maps.empty() &&
+               (maps.back().kind == Map::Kind::above || maps.back().kind == Map::Kind::at_least);
+    }
 };
 
 // The mean as the library takes it: in order, divided last. sum(m) is the sum of voice m's trees.

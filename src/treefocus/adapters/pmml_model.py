@@ -1,7 +1,8 @@
 """PMML files with trees, read as data: a TreeModel, or a MiningModel that adds up, averages or lets trees vote.
 
 A chain of models, as converters write boosting, is a sum of trees whose score a RegressionModel turns into
-probabilities. What a runtime adds up in another order, `Forest.rounding` allows for.
+probabilities. What a runtime adds up in another order, `Forest.rounding` allows for, but for trees whose leaves are of
+one class each: these are counted, and of classes that come out level the first one wins, as at a leaf.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from treefocus.errors import InvalidInput, UnsupportedModel
 from treefocus.model.forest import Forest
 
 _MODELS = ("TreeModel", "MiningModel", "RegressionModel")
+_UNITS = 64.0  # in 1: votes, and the shares of small leaves, are whole numbers of them
 _METHODS = ("average", "weightedAverage", "majorityVote", "weightedMajorityVote", "sum", "weightedSum")
 
 
@@ -55,6 +57,7 @@ class _PmmlAnswer:
     divisor: float = 1.0
     options: dict[str, Any] = field(default_factory=dict)
     is_single: bool = False
+    is_counted: bool = False  # sums of these values are exact in any order
 
 
 class _PmmlEnsemble:
@@ -75,6 +78,7 @@ class _PmmlEnsemble:
         nodes, n_leaves = self.trees.nodes(value), np.abs(value).max(initial=0.0)
         eps = float(np.finfo(np.float32 if answer.is_single else np.float64).eps)
         rounding = 4 * eps * (n_trees + 4) * (n_trees * float(n_leaves) + float(np.abs(answer.base).max(initial=0.0)))
+        rounding = 0.0 if answer.is_counted else rounding
         refuses = np.array([j in columns.refuses_missing for j in range(n_features)])
         return nodes.to_forest(
             tuple(labels), refuses_unseen=np.array([own is not None for own in labels]),
@@ -169,7 +173,8 @@ class _PmmlEnsemble:
             raise InvalidInput("The PMML file is damaged: the weights of its trees add up to nothing.")
         labels = np.array(classes) if kind in "iufbU" else np.array(classes, object)
         options = {"classes": labels, "decision": "argmax", "link": "identity"}
-        return _PmmlAnswer(values, np.zeros(len(classes)), weights, options, self._is_single(model))
+        is_counted = not method.startswith("weighted") and _is_counted(values)
+        return _PmmlAnswer(values, np.zeros(len(classes)), weights, options, self._is_single(model), is_counted)
 
     def _labels(self, leaves: list[Element]) -> tuple[Any, ...]:
         """The classes: as the data dictionary has them, else as the leaves come."""
@@ -290,6 +295,12 @@ def _output(model: Element) -> str:
         if one.get("feature", "predictedValue") == "predictedValue" and not one.inside:
             return one.get("name")
     raise UnsupportedModel(f"A model of the PMML chain has no output that is its number. {INSTEAD}")
+
+
+def _is_counted(values: list[np.ndarray[Any, Any]]) -> bool:
+    """Whether the values are multiples of a unit, and so few that not even float32 rounds a sum of them."""
+    size = sum(float(np.abs(own).max(initial=0.0)) for own in values)
+    return size * _UNITS < 2.0**24 and all((np.mod(own * _UNITS, 1.0) == 0).all() for own in values)
 
 
 def _class_of(text: str, classes: tuple[Any, ...]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -140,7 +141,7 @@ class Auto(Strategy):
         every = np.arange(len(problem))
         self._descend(SEEDS, problem, incumbent, run, spent, every, with_trades=False)
         if problem.distance.norms is not None and len(problem.forest.feature) >= MANY_NODES:
-            self._learn_more(problem, incumbent, run, spent, every)
+            self._learn_more(problem, incumbent, run, spent)
         else:
             self._learn(problem, incumbent, run, spent, every, with_trades=False)
         self._offer(incumbent.points, problem, incumbent, run, spent, every)
@@ -210,19 +211,18 @@ class Auto(Strategy):
             points = np.where(is_start[:, None], points, np.nan)
             self._offer(points, problem, incumbent, run, spent, rows, with_trades)
 
-    def _learn_more(
-        self, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent, every: NDArray[np.intp]
-    ) -> None:
+    def _learn_more(self, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent) -> None:
         """Start every row from several near training rows, one after another."""
         if problem.examples is None or run.is_interrupted:
             return
         with run.kept():
             spent.steps[:] += problem.examples.rows.size
-            for points, is_start in near_examples(problem, run, FURTHER_EXAMPLES):
-                if run.is_interrupted or not _has_time(run):
-                    return
-                points = np.where(is_start[:, None], points, np.nan)
-                self._offer(points, problem, incumbent, run, spent, every, with_trades=False)
+            starts = near_examples(problem, run, FURTHER_EXAMPLES)
+            # As many at once as give every thread a row.
+            n_together = -(-kernels.n_threads(run.n_jobs) // len(problem))
+            while not run.is_interrupted and _has_time(run) and (together := list(islice(starts, n_together))):
+                points = [np.where(is_start[:, None], points, np.nan) for points, is_start in together]
+                self._offer_several(points, problem, incumbent, run, spent)
 
     def _offer(
         self,
@@ -242,6 +242,20 @@ class Auto(Strategy):
         )  # fmt: skip
         spent.steps[rows] = steps
         incumbent.offer(better, rows)
+
+    def _offer_several(
+        self, points: list[Floats], problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
+    ) -> None:
+        """Offer several points for every row, brought home."""
+        n_rows = len(problem)
+        steps = np.zeros(len(points) * n_rows, np.int64)
+        better = polished(
+            problem.subset(np.tile(np.arange(n_rows), len(points))), np.concatenate(points), run,
+            with_trades=False, seconds=_seconds(run), memory=self.memory_limit, steps=steps,
+        )  # fmt: skip
+        spent.steps[:] += steps.reshape(len(points), n_rows).sum(axis=0)
+        for own in np.split(better, len(points)):
+            incumbent.offer(own)
 
     def _with_few_changes(self, problem: Problem, run: Run, spent: kernels.Spent) -> Floats:
         """Answers that change few features, wherever they are, in half the time: a descent changes all of them."""
