@@ -371,19 +371,31 @@ def _bare_visit(port: int) -> None:
 
 
 def visits(n: int) -> None:
-    """Open the page, wait for its answer, leave; again and again."""
-    from playwright.sync_api import sync_playwright
+    """Open the page, wait for its answer, leave; again and again.
+
+    A tab keeps the documents of a few hundred visits until its browser looks for garbage, 2 GB of them; it is told to,
+    so that this machine has room. A visit that fails is told with what browser and server say, and the next one has a
+    tab of its own.
+    """
+    from playwright.sync_api import Error, sync_playwright
 
     with served("--max-visitors", "100000") as (pid, port, _), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        context = browser.new_context()
+        context, n_failed = browser.new_context(), 0
+        context.set_default_timeout(120_000)
         page = context.new_page()
-        page.set_default_timeout(120_000)
         for k in range(n + 1):
             if k % max(1, n // 10) == 0:
-                print(f"{k:6} visits  {_megabytes(pid):7.1f} MB", flush=True)
-            page.goto(f"http://127.0.0.1:{port}/")
-            page.locator(".tf-sentence").first.wait_for()
+                print(f"{k:6} visits  {_megabytes(pid):7.1f} MB, {n_failed} failed", flush=True)
+            try:
+                page.goto(f"http://127.0.0.1:{port}/")
+                page.locator(".tf-sentence").first.wait_for()
+                if k % 20 == 0:
+                    context.new_cdp_session(page).send("HeapProfiler.collectGarbage")
+            except Error as error:
+                n_failed += 1
+                print(f"visit {k} failed: {error}; server: {Client(port).call('GET', '/v1/health')[0]}", flush=True)
+                page = context.new_page()
         browser.close()
         time.sleep(30)
         print(f"   later       {_megabytes(pid):7.1f} MB")

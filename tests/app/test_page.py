@@ -376,6 +376,10 @@ def test_it_passes_the_rules_of_accessibility(visit: Any, artefacts: Path, name:
     settled(page)
     page.screenshot(path=artefacts / f"{name}.png", full_page=True)
     assert violations(page) == []
+    page.get_by_role("button", name="Letter").click()
+    page.locator(".tf-letter").wait_for()
+    settled(page)
+    assert violations(page) == []
 
 
 def test_colours_can_be_chosen(visit: Any) -> None:

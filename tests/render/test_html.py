@@ -163,6 +163,12 @@ def titles(page: Any) -> list[str]:
     return page.locator("article h3").all_inner_texts()  # type: ignore[no-any-return]
 
 
+def test_it_fits_on_a_phone(found: Explanations, visit: Any) -> None:
+    page = visit(found)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
 def test_it_opens_with_a_page_of_rows(found: Explanations, visit: Any) -> None:
     page = visit(found)
     assert page.locator("article").count() == 25

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 
@@ -135,6 +136,4 @@ def next_margin(tried: Mapping[float, float], least: float, scatter: float) -> f
 
 def normal_quantile(share: float) -> float:
     """The number of standard deviations that so large a share lies below."""
-    from scipy.special import ndtri  # not cheap to import
-
-    return float(ndtri(share))
+    return NormalDist().inv_cdf(share)  # as scipy's ndtri, whose import takes 20 MB
