@@ -50,9 +50,9 @@ TABLES = {name: name for name in ("adult", "compas", "phishing", "spambase")} | 
 PROMISE = 0.95
 N_REFITS = 40  # that answers may be made with
 KNOBS = {
-    "hold": (0.55, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.99),
-    "votes": (0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999),
-    "RobX": (0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9),
+    "hold": (0.6, 0.7, 0.75, 0.8, 0.825, 0.85, 0.875, 0.9, 0.925, 0.95, 0.97, 0.99),
+    "votes": (0.6, 0.7, 0.8, 0.85, 0.875, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.999),
+    "RobX": (0.4, 0.5, 0.54, 0.57, 0.6, 0.62, 0.64, 0.66, 0.7, 0.75, 0.8, 0.9),
 }
 Answers = tuple[pd.DataFrame, np.ndarray, np.ndarray]
 STABLE, SAMPLE, SPREAD, STEPS, NEIGHBOURS = 0.6, 60, 0.1, 20, 10  # of RobX
@@ -131,7 +131,8 @@ def in_boxes(chosen: argparse.Namespace) -> None:
 def _said(case: Case, found: Any, i: int, above: float, share: np.ndarray) -> np.ndarray:
     """Whether the model gives the wanted class to points so far beyond an answer, each column by a share of its own."""
     one, table = found[i], pd.concat([found.counterfactuals.iloc[[i]]] * len(share), ignore_index=True)
-    space, draw = case.explainer().space, np.random.default_rng(i)
+    explainer, draw = case.explainer(), np.random.default_rng(i)
+    space = explainer.space
     for change in one.changes:
         j = one.schema.index(change.feature)
         if change.is_category or np.isnan(one.row[j]):
@@ -139,8 +140,9 @@ def _said(case: Case, found: Any, i: int, above: float, share: np.ndarray) -> np
         to, own = one.counterfactual[j], one.row[j]
         shares = share if len(share) == 1 else draw.permutation(share)
         end = np.clip(to + above * shares * (to - own), min(space.low[j], own, to), max(space.high[j], own, to))
-        is_whole = table.dtypes[change.feature].kind in "iu" or case.explainer().whole_columns[j]
-        end = (np.floor(end) if to > own else np.ceil(end)) if is_whole else end
+        is_whole = table.dtypes[change.feature].kind in "iu" or explainer.whole_columns[j]
+        step = 1.0 if is_whole else explainer.schema.features[j].step  # the column holds no numbers in between
+        end = to + np.sign(to - own) * step * np.floor(np.abs(end - to) / step) if step else end
         table[change.feature] = end.astype(table.dtypes[change.feature])
     return np.asarray(case.model.predict(table) == case.wanted)
 

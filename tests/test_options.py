@@ -78,6 +78,7 @@ CHOICES: dict[str, Callable[[Visit], None]] = {
     "distance": lambda visit: setattr(visit, "distance", "cosine"),
     "more": lambda visit: setattr(visit, "more", "at most 2 changes"),
     "hold": lambda visit: setattr(visit, "hold", 0.9),
+    "room": lambda visit: setattr(visit, "room", "above 20%"),
     "wish": lambda visit: setattr(visit.wish, "percent", 80.0),
     "time_limit": lambda visit: setattr(visit, "time_limit", 0.7),
     "n_ways": lambda visit: setattr(visit, "n_ways", 3),

@@ -126,8 +126,7 @@ class ExplainerOptions:
     tolerance: Any = _option(
         EXPLAIN, "Tolerance, float or str, optional", None,
         "Room to move, in which every point gets the wanted outcome, too",
-        is_key=False, wire=str | float | None,
-        without={PAGE: "the page asks for a probability"},
+        is_key=False, wire=str | float | None, names={PAGE: "room"},
     )  # fmt: skip
     target: Any = _option(
         EXPLAIN, "a class, Probability, Interval, Score or a list with one a row, optional", None,

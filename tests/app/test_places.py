@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from treefocus import loans, refits
+from treefocus import InvalidInput, loans, refits
 from treefocus.app.address import take_query, to_query
 from treefocus.app.demo import demo_service
 from treefocus.app.page.words import LANGUAGES, words
@@ -44,6 +44,10 @@ def other_promise(visit: Visit) -> None:
     visit.hold = 0.875
 
 
+def other_room(visit: Visit) -> None:
+    visit.room = "above 20%, below 5%"
+
+
 def no_promise(visit: Visit) -> None:
     visit.hold = None
 
@@ -66,7 +70,7 @@ def no_rules(visit: Visit) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [other_rules, other_wish, no_wish, other_promise, no_promise, other_search, other_measure, no_rules],
+    [other_rules, other_wish, no_wish, other_promise, no_promise, other_room, other_search, other_measure, no_rules],
 )
 def test_a_question_survives_the_way_through_an_address(service: Service, change: Callable[[Visit], None]) -> None:
     visit = Visit.begin(service)
@@ -94,7 +98,7 @@ def test_an_address_that_cannot_be_read_changes_nothing(service: Service) -> Non
     before = to_query(visit)
     wrong = {
         "row": "99999999", "want": "maybe", "p": "much", "from": "a", "distance": "crow", "ways": "many",
-        "seconds": "1e9", "hold": "1.5", "lang": "tlh",
+        "seconds": "1e9", "hold": "1.5", "room": "much", "lang": "tlh",
         "rules": "incme fixed; <script>", "weights": "incme:2", "like": "what:1",
         "other": "x",
     }  # fmt: skip
@@ -156,6 +160,21 @@ def test_people_are_answered_in_round_numbers_with_a_margin(service: Service) ->
     assert found[0].price > 1
     visit.wish.percent, visit.hold = None, None
     assert service.answer(visit.row, visit.question(), Errand(), visit.label)[0].price is None
+
+
+def test_there_is_room_to_move_where_it_is_asked_for(service: Service) -> None:
+    visit = Visit.begin(service)
+    visit.hold, visit.is_rounded, visit.room = None, False, "above inf"
+    visit.found = service.answer(visit.row, visit.question(), Errand(), visit.label)
+    assert "at least" in visit.ways[0].to_text()
+    assert "as far as the values go" in visit.ways[0].to_text()
+    assert all(
+        "as far as the values go" in offer.found[0].to_text()
+        for offer in service.safer(visit.row, visit.question(), None, Errand(), visit.label)[:2]
+    )
+    visit.room = "a lot"
+    with pytest.raises(InvalidInput, match="tolerance must be text such as 'above 20%, below 5%'"):
+        visit.question()
 
 
 def test_where_models_were_trained_again_every_answer_says_how_many_agree(refitted: Service) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
-from treefocus.app.visit import Visit
+from treefocus.app.visit import Visit, checked_room
 from treefocus.constraints.text import as_constraints, lines_of
 from treefocus.errors import TreefocusError
 from treefocus.options import check
@@ -28,7 +28,7 @@ def to_query(visit: Visit) -> str:
     found: dict[str, Any] = {} if visit.number is None else {"row": visit.number}
     for name, own, usual in (
         ("want", _written(wish.label), _written(new.wish.label)), ("p", wish.percent, new.wish.percent),
-        ("hold", visit.hold, new.hold),
+        ("hold", visit.hold, new.hold), ("room", visit.room, new.room),
         ("from", wish.low, new.wish.low), ("to", wish.high, new.wish.high),
         ("distance", visit.distance, new.distance), ("ways", visit.n_ways, new.n_ways),
         ("seconds", visit.time_limit, new.time_limit), ("lang", visit.language, new.language),
@@ -43,7 +43,7 @@ def to_query(visit: Visit) -> str:
 def take_query(visit: Visit, query: Mapping[str, str]) -> None:
     """Make a new visit the one that the query tells of; what cannot be read is left as it is."""
     readers = {
-        "row": _row, "want": _want, "p": _percent, "hold": _hold, "from": _low, "to": _high,
+        "row": _row, "want": _want, "p": _percent, "hold": _hold, "room": _room, "from": _low, "to": _high,
         "distance": _distance, "ways": _ways, "seconds": _seconds, "lang": _language, "round": _round,
         "rules": _take_rules, "weights": _take_weights, "like": _take_likeness,
     }  # fmt: skip
@@ -92,6 +92,10 @@ def _hold(visit: Visit, text: str) -> None:
     hold = float(text) if text else None
     check(hold=hold)
     visit.hold = hold
+
+
+def _room(visit: Visit, text: str) -> None:
+    visit.room = checked_room(text) or ""
 
 
 def _low(visit: Visit, text: str) -> None:

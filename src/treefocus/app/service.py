@@ -174,7 +174,7 @@ class Service:
         probability, say; and, where there are refits, with how many of them agree.
         """
         found = self.explain(row, question, errand, labels=[label])
-        if found.smallest is None and isinstance(question.target, Probability):
+        if isinstance(question.target, Probability):
             smallest = self.explain(row, _smallest(question), errand, labels=[label])
             found = beside_smallest(found, smallest)
         return found if found.held is not None else self._measured(found)
@@ -200,8 +200,8 @@ class Service:
         self, row: CellTable, question: ExplainOptions, hold: float | None, errand: Errand, label: Any
     ) -> list[Offer]:
         """One row's smallest change to the wanted class, then with more and more probability, then one that holds."""
-        plain = _smallest(question)
-        smallest = self.explain(row, plain, errand, labels=[label])
+        smallest = self.explain(row, _smallest(question), errand, labels=[label])
+        plain = replace(_smallest(question), tolerance=question.tolerance)
         wanted: list[tuple[int | None, float | None]] = [(None, None)]
         wanted += [(percent, None) for percent in MARGINS if percent > self._percent(smallest, plain.target)]
         wanted += [] if hold is None else [(None, hold)]
@@ -209,7 +209,7 @@ class Service:
         for percent, own in wanted:
             target = plain.target if percent is None else Probability(plain.target, percent / 100)
             asked = replace(plain, target=target, hold=own)
-            found = smallest if asked == plain else self.explain(row, asked, errand, labels=[label])
+            found = smallest if asked == _smallest(question) else self.explain(row, asked, errand, labels=[label])
             offers.append(Offer(percent, own, self._measured(beside_smallest(found, smallest))))
         return offers
 

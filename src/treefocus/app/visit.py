@@ -19,13 +19,14 @@ from treefocus.explanation.batch import Explanation, Explanations
 from treefocus.model.forest import Floats
 from treefocus.options import HOLD_FOR_PEOPLE
 from treefocus.problem.plausibility import Measure
+from treefocus.problem.tolerance import as_tolerance
 from treefocus.render.phrases import DEFAULT
 from treefocus.schema.dates import counted
 from treefocus.tables.cells import CellTable
 
 _CHOICES = (
     "values", "label", "rules", "more", "wish", "hold", "distance", "time_limit", "n_ways", "weights", "measure",
-    "most",
+    "most", "room",
 )  # fmt: skip
 FREE, FIXED, UP, DOWN = "free", "fixed", "up", "down"
 TYPED = "typed in"
@@ -88,6 +89,7 @@ class Visit:
     weights: list[float | None] = field(default_factory=list)  # a column; None and 1 are the same
     measure: Measure | None = None  # of how like the training rows an answer has to be
     most: float | None = None  # of that measure
+    room: str = ""  # to move, in words: "above 20%"
     language: str = DEFAULT
     is_rounded: bool = True  # whether answers are shown in round numbers
     found: Explanations | None = None  # of one row, with its ways
@@ -104,6 +106,7 @@ class Visit:
             distance=asked.distance, time_limit=asked.time_limit,
             rules=[Rule() for _ in service.schema.features],
             weights=[float(own.get(name, 1.0)) for name in service.schema.names],
+            room=_written(asked.tolerance),
             measure=asked.plausibility, most=None if asked.plausibility is None else asked.plausibility.limit,
         )  # fmt: skip
         for constraint in asked.constraints:
@@ -209,6 +212,7 @@ class Visit:
             distance=self.distance, n=self.n_ways, weights=self._own_weights(), hold=self.own_hold,
             time_limit=checked_seconds(self.time_limit, self.service.limits.seconds_per_row),
             plausibility=None if self.measure is None else replace(self.measure, limit=self.most),
+            tolerance=checked_room(self.room),
         )  # fmt: skip
 
     def _own_weights(self) -> dict[str, float] | None:
@@ -246,11 +250,22 @@ class Visit:
         return said.labels[0], said.probabilities[0]
 
 
+def _written(tolerance: Any) -> str:
+    room = as_tolerance(tolerance)
+    return "" if room is None else room.to_text()
+
+
 def checked_seconds(value: float | None, most: float) -> float | None:
     """A time limit that was typed, None for none."""
     if value is not None and not 0 < value <= most:
         reject("The time limit", f"above 0 and at most {most:g} seconds", value)
     return None if value is None else float(value)
+
+
+def checked_room(text: str) -> str | None:
+    """Room to move that was typed, None for none."""
+    room = as_tolerance(text) if text.strip() else None
+    return None if room is None or room.is_none else room.to_text()
 
 
 def checked_count(value: float | None) -> int:

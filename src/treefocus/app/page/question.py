@@ -68,6 +68,10 @@ class _Question:
                 self._select(self._promises(), words["hold"], visit.hold or 0.0, self._promise)
             self._select(list(DISTANCES), words["distance"], visit.distance, partial(self._choose, "distance"))
             self._select(ways, words["answers"], visit.n_ways, partial(self._choose, "n_ways"))
+            ui.input(
+                words["room"], value=visit.room, placeholder="above 20%, below 5%",
+                on_change=lambda event: self._choose("room", event.value or ""),
+            ).props('outlined dense stack-label debounce="250"')  # fmt: skip
             NumberField(
                 words["seconds"], value=visit.time_limit, placeholder=words["as_needed"],
                 on_change=lambda event: self._choose("time_limit", event.value),
@@ -96,6 +100,7 @@ class _Question:
         n_weights = sum(weight is not None and weight != 1 for weight in visit.weights)
         told = [] if visit.own_hold is None else [catalogue(visit.language).share(visit.own_hold)]
         told += [visit.distance] + [words["weighted"].format(n=n_weights)] * bool(n_weights)
+        told += [visit.room] if visit.room else []
         told += [f"{words[more.kind_of(visit.measure)]} {visit.most:g}"] if visit.measure and visit.most else []
         self._fold.props["caption"] = ", ".join(told)
         self._fold.update()

@@ -96,6 +96,7 @@ _KEYED: dict[str, tuple[str, str, str]] = {
     "hold_none": ("the model as it is", "das Modell, wie es ist", "le modèle tel quel"),
     "hold_for": ("{share} of models trained again", "{share} neu trainierter Modelle",
                  "{share} des modèles réentraînés"),
+    "room": ("Room to move", "Raum zum Handeln", "Marge de manœuvre"),
     "way_1": ("one", "eine", "une"),
     "way_3": ("up to 3 ways", "bis zu 3 Wege", "jusqu'à 3 voies"),
     "way_5": ("up to 5 ways", "bis zu 5 Wege", "jusqu'à 5 voies"),
