@@ -44,14 +44,16 @@ def put_to_parts(problem: Problem, rows: NDArray[np.intp], parts: list[Subdomain
     return replace(own, batch=batch, relaxed=None)
 
 
-def cut(part: Subdomain, batch: Batch, room: Room, point: Floats, refused: Refused) -> Iterator[tuple[int, Subdomain]]:
-    """What is left of a part of the batch's only row without the answers whose room reaches a refused box.
+def cut(
+    part: Subdomain, batch: Batch, room: Room | None, point: Floats, refused: Refused
+) -> Iterator[tuple[int, Subdomain]]:
+    """What is left of a part of the batch's only row without the answers in a refused box, or whose room reaches it.
 
     `point` is one of them. First come the columns that it changes. Each piece is told with the column at which it is
     cut off; what the next one is cut off from is the rest in that column.
     """
     row, choices = batch.rows[0], batch.choices
-    low, high = taken_away(batch, room, point, refused)
+    low, high = (refused.low, refused.high) if room is None else taken_away(batch, room, point, refused)
     place = {int(column): k for k, column in enumerate(choices.column)}
     left = part
     is_same = (point == row) | (np.isnan(point) & np.isnan(row))
@@ -65,6 +67,44 @@ def cut(part: Subdomain, batch: Batch, room: Room, point: Floats, refused: Refus
         elif not np.isnan(row[j]):
             yield from ((j, piece) for piece in _outside(left, j, (low[j], high[j]), batch))
             left = _inside(left, j, (low[j], high[j]))
+
+
+def narrowed(part: Subdomain, low: Floats, high: Floats, batch: Batch) -> Subdomain | None:
+    """The part between other ends, moved inwards to numbers that the columns hold; None where nothing is left.
+
+    Where low is above high no number is left, but perhaps a missing value.
+    """
+    own, is_number = batch.rows[0], ~np.isnan(part.low) & ~batch.is_category
+    low, high = np.fmax(part.low, low), np.fmin(part.high, high)
+    lows, highs = held_inside(batch, low.copy(), high.copy())
+    has_own = (low <= own) & (own <= high)
+    lows, highs = np.where(has_own, np.fmin(lows, own), lows), np.where(has_own, np.fmax(highs, own), highs)
+    is_gone = is_number & ~np.isnan(own) & ~(lows <= highs)
+    is_open, choices = part.is_open, batch.choices
+    for k, column in enumerate(choices.column.tolist()):
+        if is_number[column] and not lows[column] <= highs[column]:
+            cells = slice(choices.start[k], choices.start[k + 1])
+            is_open = is_open.copy()
+            is_open[cells][:-1] = False
+            is_gone[column] = not is_open[cells].any()
+    if is_gone.any():
+        return None
+    stays = is_number & (lows <= highs)
+    return replace(part, low=np.where(stays, lows, part.low), high=np.where(stays, highs, part.high), is_open=is_open)
+
+
+def with_cells(part: Subdomain, k: int, is_chosen: Bools, batch: Batch) -> Subdomain | None:
+    """The part with no other cells of the k-th column of choices than these; None where none is left."""
+    cells = slice(batch.choices.start[k], batch.choices.start[k + 1])
+    is_open = part.is_open.copy()
+    is_open[cells] &= is_chosen
+    return replace(part, is_open=is_open) if is_open[cells].any() else None
+
+
+def halves(part: Subdomain, j: int, value: float, batch: Batch) -> Iterator[Subdomain]:
+    """The part up to a value of a column of numbers, and above it."""
+    yield from _with_ends(part, j, part.low[j], value, batch)
+    yield from _with_ends(part, j, float(np.nextafter(value, np.inf)), part.high[j], batch)
 
 
 def taken_away(batch: Batch, room: Room, point: Floats, refused: Refused) -> tuple[Floats, Floats]:

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treefocus.model.forest import Floats
-from treefocus.problem.plausibility import Measure, is_within, neighbours_of
+from treefocus.problem.plausibility import LocalOutlierFactor, Measure, is_within, neighbours_of
 from treefocus.problem.problem import Problem
 from treefocus.search.base import Outcome, Run, Status, Strategy
-from treefocus.search.limits import time_limit_of
+from treefocus.search.inliers import among_the_data
+from treefocus.search.limits import SearchLimits, time_limit_of, work_limit_of
 from treefocus.search.ways import ways_out
 
 FURTHER = 2  # ways out that are looked at besides the first
@@ -48,7 +49,8 @@ class Plausible(Strategy):
         if problem.relaxed is not None:
             return self._within(problem, problem.relaxed, run)
         neighbours_of(problem)
-        found = self.strategy.solve(problem, run)
+        is_proven = self._is_proven(problem)
+        found = self.strategy.solve(problem, self._in_half_the_time(run) if is_proven else run)
         answered = np.flatnonzero(found.has_answer)
         if not answered.size:
             return found
@@ -58,7 +60,43 @@ class Plausible(Strategy):
         left = np.flatnonzero(is_open)
         if not left.size:
             return found
-        return found.replaced(left, self._looked_on(problem.subset(left), found, left, run))
+        if is_proven and not run.is_interrupted:
+            found = found.replaced(left, self._among_the_data(problem, found, left, run))
+            left = left[found.status[left] == Status.NOT_FOUND]
+        if not left.size or run.is_interrupted:
+            return found
+        bound = found.lower_bound[left]
+        return found.replaced(left, _risen(self._looked_on(problem.subset(left), found, left, run), bound))
+
+    def _is_proven(self, problem: Problem) -> bool:
+        """Whether the limit can be proven under: it is one on the local outlier factor, and no cost counts."""
+        is_searchable = problem.distance.norms is not None or problem.distance.compiled is not None
+        is_asked = isinstance(self.measure, LocalOutlierFactor) and self.measure.limit is not None
+        return is_asked and not self.measure.cost and self.strategy.proves and is_searchable and problem.room is None
+
+    def _among_the_data(self, problem: Problem, found: Outcome, left: NDArray[np.intp], run: Run) -> Outcome:
+        """Rows whose answer is too strange, searched for one that is not."""
+        assert isinstance(self.measure, LocalOutlierFactor)
+        part, limits = problem.subset(left), self._limits(run)
+        further = run.after(len(problem)).on(len(left))
+        known = np.full_like(part.batch.rows, np.nan)
+        with further.kept():
+            for i in range(len(left)):
+                one = part.subset(np.array([i]))
+                best = self._best(one, np.stack([*_pulled(one, self.measure), one.batch.rows[0]]))
+                known[i] = known[i] if best is None else best
+        names = ("points", "distance", "lower_bound", "status")
+        first = replace(found, history=None, is_undecided=None, **{name: getattr(found, name)[left] for name in names})
+        return among_the_data(part, self.measure, first, known, limits, further)
+
+    def _limits(self, run: Run) -> SearchLimits:
+        """What the other strategy may use."""
+        own = {name: getattr(self.strategy, name, None) for name in ("time_limit", "node_limit", "work_limit")}
+        memory = getattr(self.strategy, "memory_limit", 1e9)
+        seconds = time_limit_of(own["time_limit"], run.time_limit)
+        others = own["time_limit"], run.time_limit, own["node_limit"]
+        work = work_limit_of(own["work_limit"], *others, n_parts=run.n_parts)
+        return SearchLimits(seconds, own["node_limit"], memory, work)
 
     def _within(self, problem: Problem, relaxed: Problem, run: Run) -> Outcome:
         """The question without the limit, and with it for rows whose answer breaks it."""

@@ -9,8 +9,7 @@ is proven of the answer: it is the closest one, or there is none.
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,14 +25,14 @@ from treefocus.search.limits import SearchLimits, seconds_left
 from treefocus.search.parts import Subdomain, cut, put_to_parts
 from treefocus.search.proven import proven
 from treefocus.search.refused import Refused, refused_around
+from treefocus.search.sought import Sought
 
 if TYPE_CHECKING:
     from treefocus.search.base import Strategy
 
 AT_ONCE = 4  # parts of a row that are searched in one round
 ROUND, BOXES = 1_000_000, 50  # steps of work that a part takes besides its search, and the boxes that it counts as
-_SAME = 4e-10  # as a share: two distances that differ by less are the same; the exact search is right to 1e-10
-_NOISE = 1e-12
+_SAFE = 4e-10  # as a share: a bound on a cost that was added up here
 _PUSHES = np.array([1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0])  # times the change, that are tried
 
 
@@ -70,48 +69,6 @@ def _nothing(found: Outcome, rows: NDArray[np.intp]) -> Outcome:
     return Outcome(points, distance, bound, np.full(len(rows), Status.NOT_FOUND, object), None, found.limits)
 
 
-@dataclass(eq=False)
-class _Sought:
-    """A row's parts that are still open, and the best answer so far."""
-
-    number: int
-    order: NDArray[np.intp]
-    parts: list[tuple[float, int, Subdomain]] = field(default_factory=list)
-    point: Floats | None = None
-    distance: float = np.inf
-    undecided: float = np.inf  # the least bound of parts that nobody can say more about
-    n_made: int = 0
-
-    def add(self, part: Subdomain) -> None:
-        self.n_made += 1
-        heapq.heappush(self.parts, (part.bound, self.n_made, part))
-
-    def next(self, n: int) -> list[Subdomain]:
-        """The parts with the least bounds that may hold something closer."""
-        found: list[Subdomain] = []
-        while self.parts and len(found) < n and self.parts[0][0] < self.limit:
-            found.append(heapq.heappop(self.parts)[2])
-        return found
-
-    @property
-    def limit(self) -> float:
-        """Bounds from here on settle a part."""
-        return self.distance * (1.0 - _SAME) - _NOISE if np.isfinite(self.distance) else np.inf
-
-    @property
-    def is_open(self) -> bool:
-        return bool(self.parts) and self.parts[0][0] < self.limit
-
-    @property
-    def bound(self) -> float:
-        """Proven: no answer is closer."""
-        return min(self.undecided, self.parts[0][0] if self.parts else np.inf, self.distance)
-
-    def offer(self, point: Floats, distance: float) -> None:
-        if distance < self.distance:
-            self.point, self.distance = point, distance
-
-
 class _BestFirst:
     """Best-first over the parts of every row."""
 
@@ -119,9 +76,8 @@ class _BestFirst:
         self, problem: Problem, found: Outcome, left: NDArray[np.intp], bad: Floats, by: NDArray[np.intp]
     ) -> None:
         self.problem, self.plain = problem, problem.without_room()
-        n = problem.forest.n_features
         self.steps, self.boxes = np.zeros(len(left), np.int64), np.zeros(len(left), np.int64)
-        self.rows = [_Sought(i, np.arange(n)) for i in range(len(left))]
+        self.rows = [Sought[Subdomain](i) for i in range(len(left))]
         self.deciders = deciders((problem.relaxed or problem).forest)
         self.is_searchable = problem.distance.norms is not None or problem.distance.compiled is not None
         self.first = found.points[left]
@@ -150,7 +106,7 @@ class _BestFirst:
         """Whether a row has something left of its steps and of its boxes."""
         return bool(self.steps[i] < (limits.work_limit or np.inf) and self.boxes[i] < (limits.node_limit or np.inf))
 
-    def _round(self, going: list[_Sought], limits: SearchLimits, run: Run) -> None:
+    def _round(self, going: list[Sought[Subdomain]], limits: SearchLimits, run: Run) -> None:
         """Search some parts of every row that is open, and look around what is found."""
         asked = [(row, part) for row in going for part in row.next(AT_ONCE)]
         numbers = np.array([row.number for row, _ in asked])
@@ -171,7 +127,7 @@ class _BestFirst:
         settled = (found.status == Status.OPTIMAL) | (found.status == Status.INFEASIBLE)
         for k in np.flatnonzero(~is_new & ~settled):
             row, part = asked[k]
-            row.undecided = min(row.undecided, max(part.bound, float(found.lower_bound[k])))
+            row.leave(max(part.bound, float(found.lower_bound[k])))
         new = np.flatnonzero(is_new)
         if not new.size:
             return
@@ -186,17 +142,17 @@ class _BestFirst:
             if around.is_clean[place]:
                 row.offer(point, float(found.distance[k]))
                 if not settled[k]:
-                    row.undecided = min(row.undecided, bound)
+                    row.leave(bound)
             elif around.by[place] < 0:
-                row.undecided = min(row.undecided, bound)
+                row.leave(bound)
             else:
                 own = replace(part, bound=bound)
                 self._cut(row, own, point, around.bad[place], int(around.by[place]))
 
-    def _cut(self, row: _Sought, part: Subdomain, point: Floats, bad: Floats, by: int) -> None:
+    def _cut(self, row: Sought[Subdomain], part: Subdomain, point: Floats, bad: Floats, by: int) -> None:
         """Replace a part by what is left of it without the answers whose room reaches a refused box."""
         if by < 0:
-            row.undecided = min(row.undecided, part.bound)
+            row.leave(part.bound)
             return
         assert self.problem.room is not None
         one = self.plain.subset(np.array([row.number]))
@@ -210,7 +166,7 @@ class _BestFirst:
         nearest = np.where(np.isnan(own) | batch.is_category, own, np.clip(own, low, high))
         cost = np.zeros(len(made))
         if one.distance.norms is not None:
-            cost = one.subset(np.zeros(len(made), np.intp)).distance_to(nearest) * (1 - _SAME)
+            cost = one.subset(np.zeros(len(made), np.intp)).distance_to(nearest) * (1 - _SAFE)
         for each, least in zip(made, cost.tolist(), strict=True):
             row.add(replace(each, bound=max(part.bound, least)))
 
@@ -238,14 +194,9 @@ class _BestFirst:
         distance, bound = np.full(len(self.rows), np.nan), np.zeros(len(self.rows))
         status = np.full(len(self.rows), Status.NOT_FOUND, object)
         for i, row in enumerate(self.rows):
-            bound[i] = row.bound
-            if row.point is not None:
-                points[i], distance[i] = row.point, row.distance
-                is_settled = not row.is_open and row.undecided >= row.limit
-                status[i] = Status.OPTIMAL if is_settled else Status.BOUNDED if self.is_searchable else Status.FOUND
-                bound[i] = row.distance if is_settled else min(bound[i], row.distance)
-            elif not row.parts and not np.isfinite(row.undecided):
-                status[i], bound[i] = Status.INFEASIBLE, np.inf
-            else:
-                bound[i] = min(bound[i], np.finfo(np.float64).max)
+            point, distance[i], bound[i], status[i] = row.told()
+            if point is not None:
+                points[i] = point
+            if status[i] is Status.BOUNDED and not self.is_searchable:
+                status[i] = Status.FOUND
         return Outcome(points, distance, bound, status, limits=limits)
