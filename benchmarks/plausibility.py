@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from holds import Case, case_of
-from treefocus import Explainer, IsolationScore, LocalOutlierFactor, loans
+from treefocus import IsolationScore, LocalOutlierFactor, loans
 
 HEAD = (
     f"{'table':8} {'model':5} {'measure':22} {'rows':>4} {'broken':>6} {'proven':>6} {'none':>5} {'gap':>6} "

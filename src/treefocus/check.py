@@ -685,7 +685,8 @@ class Proof:
         demand(not is_wrapped, "this program does not judge a model whose scores a wrapper goes on with", UNPROVEN)
         also = record.get("also", [])
         is_limited = "plausibility" in record or any(one["margin"] for one in also)
-        demand(not is_limited, "limits on the isolation score and margins are not judged", UNPROVEN)
+        told = "limits on the isolation score or the outlier factor, and margins are not judged"
+        demand(not is_limited, told, UNPROVEN)
         told = f"the certificate is about {1 + len(also)} models, and there are files of {len(files)}"
         demand(len(files) == 1 + len(also), told, UNPROVEN)
         self.models: list[Trees] = []

@@ -172,7 +172,6 @@ class ExplainerOptions:
         "How like the training rows an answer has to be", names={PAGE: "measure"},
         without=_WITH_THE_EXPLAINER | {
             COMMAND_LINE: "a measure is an object of several numbers",
-            CERTIFICATE: "a certificate claims nothing about likeness",
         },
     )  # fmt: skip
     schema: Any = _option(

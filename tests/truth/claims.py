@@ -248,10 +248,12 @@ def _answer(row: _Row, question: Question, one: Explanation, frame: Any, name: s
         return
     best = row.nearest(question)
     if one.status is Status.INFEASIBLE:
-        is_open = best is not None and not (is_limited and not _is_plausible(row, best.point))
+        is_open = best is not None and (not is_limited or _is_plausible(row, best.point, for_sure=True))
         told = "" if best is None else f"{name}: {row.shown(best.point)} is an answer, {best.cost:.12g} away"
         row.check("infeasible", not is_open, told)
         return
+    if is_limited and (best is None or not _is_plausible(row, best.point, for_sure=True)):
+        return  # the oracle knows of no answer that is like the data
     row.verdict.checked["bound"] += 1
     if best is not None and one.lower_bound > best.cost * (1 + RELATIVE) + row.noise:
         told = f"{name}: {row.shown(best.point)} is {best.cost:.12g} away, below the bound {one.lower_bound:.12g}"
@@ -312,7 +314,7 @@ def _why_not(row: _Row, one: Explanation) -> None:
         best = row.nearest(bare, True)
         if said.is_proven:
             told = "" if best is None else f"no answer without constraints either: but {row.shown(best.point)}"
-            row.check("why not", best is None, told)
+            row.check("why not", best is None or not _is_plausible(row, best.point, for_sure=True), told)
         return
     if said.models:
         _why_not_of_models(row, said)
@@ -330,7 +332,7 @@ def _why_not(row: _Row, one: Explanation) -> None:
             told = (
                 "" if best is None else f"{list(fewer)} would do, not {list(said.constraints)}: {row.shown(best.point)}"
             )
-            row.check("why not", best is None, told)
+            row.check("why not", best is None or not _is_plausible(row, best.point, for_sure=True), told)
 
 
 def _why_not_of_models(row: _Row, said: WhyNot) -> None:
@@ -347,7 +349,7 @@ def _why_not_of_models(row: _Row, said: WhyNot) -> None:
         kept = replace(row.question, also=tuple(one for k, one in enumerate(also) if k not in fewer))
         best = row.nearest(kept, True)
         told = "" if best is None else f"models {fewer} would do, not {said.models}: {row.shown(best.point)}"
-        row.check("why not", best is None, told)
+        row.check("why not", best is None or not _is_plausible(row, best.point, for_sure=True), told)
 
 
 def _with(question: Question, constraints: list[Any]) -> Question:
@@ -428,8 +430,8 @@ def _plausible(row: _Row, point: Floats) -> None:
     row.check("plausible", _is_plausible(row, point), f"{row.shown(point)} is above {row.problem.plausibility}")
 
 
-def _is_plausible(row: _Row, point: Floats) -> bool:
-    """Whether the local outlier factor of a point is within the limit, for some nearest training row."""
+def _is_plausible(row: _Row, point: Floats, *, for_sure: bool = False) -> bool:
+    """Whether the local outlier factor of a point is within the limit, for some nearest training row, or for all."""
     question, measure = row.question, row.problem.plausibility
     if measure is None or measure.limit is None:
         return True
@@ -441,8 +443,8 @@ def _is_plausible(row: _Row, point: Floats) -> bool:
     density = np.array([1.0 / max(r, radius[k]) for r, k in zip(radius, away.argmin(axis=1), strict=True)])
     own = _apart(question, point[None], data)[0]
     ties = np.flatnonzero(own <= own.min() * (1 + 1e-9) + 1e-12)
-    factor = min(float(density[k] * max(own[k], radius[k])) for k in ties)
-    return factor <= measure.limit * (1 + 1e-9)
+    factors = [float(density[k] * max(own[k], radius[k])) for k in ties]
+    return max(factors) <= measure.limit * (1 - 1e-9) if for_sure else min(factors) <= measure.limit * (1 + 1e-9)
 
 
 def _apart(question: Question, points: Floats, data: Floats) -> Floats:

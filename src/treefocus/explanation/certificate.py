@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from treefocus.check import REJECTED, judge
+from treefocus.check import ACCEPTED, REJECTED, judge
 from treefocus.explanation.proof import prove
 from treefocus.kernels.rules import LinearRule
 from treefocus.model.fingerprint import fingerprint
@@ -48,6 +48,8 @@ def certify(
 
     if problem.relaxed is not None and point is not None and distance == 0 and not problem.is_valid(point[None])[0]:
         problem = problem.relaxed  # a row that stays as it is need not be like the data
+    if distance == 0:
+        problem = replace(problem, outliers=None)
     record: dict[str, Any] = {
         "format": FORMAT,
         "version": version("treefocus"),
@@ -64,9 +66,10 @@ def certify(
         record["also"] = [{"forest": fingerprint(one.forest), "margin": one.margin} for one in problem.also]
     if larger is not None:
         record["larger"] = larger
-    for argument in prove(problem, lower_bound, point) if with_proof else ():
-        if _is_sound(record, argument, problem):
-            record["proof"] = argument
+    for argument in prove(replace(problem, outliers=None), lower_bound, point) if with_proof else ():
+        without = record if problem.outliers is None else {k: v for k, v in record.items() if k != "plausibility"}
+        if _is_sound(without, argument, problem):  # what is so of all answers needs no limit on their likeness
+            record = without | {"proof": argument}
             break
     return record | {"fingerprint": digest(record)}
 
@@ -74,11 +77,13 @@ def certify(
 def _is_sound(record: dict[str, Any], argument: dict[str, Any], problem: Problem) -> bool:
     """Whether the checker follows a proof of points, prices or several models, where it allows for more rounding."""
     is_plain = problem.distance.norms is not None and not problem.also and problem.room is None
+    is_plain &= problem.outliers is None
     if is_plain and not any(isinstance(rule, LinearRule) for rule in problem.batch.rules.all):
         return True
     written, models = record | {"proof": argument}, (problem.model, *(one.forest for one in problem.also))
     records = [json.loads(json.dumps(one)) for one in (written, *(own.to_record() for own in models))]
-    return judge(*records)[0] != REJECTED
+    code = judge(*records)[0]
+    return code != REJECTED if problem.outliers is None else code == ACCEPTED
 
 
 def digest(record: dict[str, Any]) -> str:

@@ -230,6 +230,9 @@ def _check_point(problem: Problem, point: Floats, claimed: float, bound: float, 
     if problem.isolation is not None:
         told = f"its isolation score is at most {problem.isolation.limit:.9g}"
         checks.append(Check(told, bool(problem.isolation.holds(point)[0])))
+    if problem.outliers is not None:
+        told = f"its local outlier factor is at most {problem.outliers.limit:.9g}: only the training rows can tell"
+        checks.append(Check(told, holds=False, is_checked=False))
     if problem.room is not None:
         checks.append(_check_room(problem, point))
     if status is Status.OPTIMAL:
@@ -275,7 +278,11 @@ def _prove_again(problem: Problem, claim: _Claim, limit: float | None) -> Check:
     found = Exact(time_limit=limit).prove(problem, incumbent, Run())
     has_answer, proven = bool(found.has_answer[0]), float(found.lower_bound[0])
     least = claim.bound * (1 - 1e-8) - 1e-10
-    if has_answer and (claim.status is Status.INFEASIBLE or float(found.distance[0]) < least):
+    is_refuted = has_answer and (claim.status is Status.INFEASIBLE or float(found.distance[0]) < least)
+    if is_refuted and problem.outliers is not None:
+        told = f"{claim.words} that is like the data: only the training rows can tell"
+        return Check(told, holds=False, is_checked=False)
+    if is_refuted:
         return Check(f"{claim.words}: there is an answer at {float(found.distance[0]):.9g}", holds=False)
     if claim.status is Status.INFEASIBLE:
         is_proven, so_far = found.status[0] is Status.INFEASIBLE, ""

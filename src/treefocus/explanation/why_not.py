@@ -61,7 +61,7 @@ class WhyNot(Generic[B]):
 
     Where it has one if some of the models of `also=` are not asked, these are named instead. Empty where it has one
     anyway; None where it has none without any constraint either, for the bounds. Where answers
-    have to be like the data (`plausibility=`), all this is about such answers; that there is none is then not proven.
+    have to be like the data (`plausibility=`), all this is about such answers.
     """
 
     constraints: tuple[Constraint, ...] | None

@@ -58,7 +58,9 @@ class Isolation:
     def from_record(cls, record: dict[str, Any], n_features: int) -> Isolation:
         """What `to_record` wrote."""
         if record["kind"] != "isolation score":
-            reject("The certificate's plausibility", "'isolation score'", repr(record["kind"]))
+            reject(
+                "The certificate's plausibility", "'isolation score' or 'local outlier factor'", repr(record["kind"])
+            )
         usual, limit, trees = float(record["usual"]), float(record["limit"]), Forest.from_record(record["forest"])
         if not (np.isfinite([usual, limit]).all() and usual > 0 and limit > 0):
             reject("The certificate's plausibility", "a limit and a usual sum above 0", (limit, usual))

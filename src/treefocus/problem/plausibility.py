@@ -23,6 +23,7 @@ from treefocus.errors import InvalidInput, reject
 from treefocus.model.categories import Labels
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.problem.isolation import Isolation, in_columns, score_of
+from treefocus.problem.outlier_limit import OutlierLimit
 from treefocus.problem.problem import Examples, Problem
 
 _EXAMPLES = 1000  # training rows that are looked at, evenly over the data
@@ -212,6 +213,13 @@ def isolation_of(measure: Measure | None, problem: Problem) -> Isolation | None:
         if labels not in made:
             made[labels] = in_columns(forest, labels, known.offset, known.scale)
     return Isolation.of(made[labels], usual, float(measure.limit), partial(measure.score, problem))
+
+
+def outlier_limit_of(measure: Measure | None) -> OutlierLimit | None:
+    """The limit on the local outlier factor, if that is what the measure has."""
+    if not isinstance(measure, LocalOutlierFactor) or measure.limit is None:
+        return None
+    return OutlierLimit(float(measure.limit), int(measure.neighbours))
 
 
 def _isolated(known: Neighbours, trees: int, seed: int) -> tuple[Forest, float]:

@@ -21,6 +21,7 @@ from treefocus.problem.around import Around, looked_around
 from treefocus.problem.distances import Distance
 from treefocus.problem.isolation import Isolation
 from treefocus.problem.joint import Companion
+from treefocus.problem.outlier_limit import OutlierLimit
 from treefocus.problem.targets import Slack
 from treefocus.problem.tolerance import Room
 
@@ -64,6 +65,7 @@ class Problem:
     isolation: Isolation | None = None  # whose limit every answer obeys: the forest has its trees, too
     relaxed: Problem | None = None  # the same without that limit: what is proven of it holds here
     room: Room | None = None  # to move, that every answer has to have
+    outliers: OutlierLimit | None = None  # on the local outlier factor of an answer, which `Plausible` keeps
 
     def __len__(self) -> int:
         return len(self.batch.rows)

@@ -18,6 +18,8 @@ from treefocus.problem.compile import with_cuts
 from treefocus.problem.distance_record import distance_record, read_distance
 from treefocus.problem.isolation import Isolation
 from treefocus.problem.joint import Companion, put_to_all, put_within
+from treefocus.problem.outlier_limit import KIND as OUTLIERS
+from treefocus.problem.outlier_limit import OutlierLimit
 from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Put, Score, Slack, put
 from treefocus.problem.tolerance import Room
@@ -30,7 +32,8 @@ _ASKED = ("decision", "cut", "cut_high", "favoured", "link", "divisor")  # field
 def problem_record(problem: Problem, target: Any) -> dict[str, Any]:
     """A problem of one row as plain values; `target` as the user put it, where it is no class."""
     batch = problem.batch
-    limit = {} if problem.isolation is None else {"plausibility": problem.isolation.to_record()}
+    measure = problem.isolation or problem.outliers
+    limit = {} if measure is None else {"plausibility": measure.to_record()}
     return {
         "question": _question_record(problem, target),
         "row": written_numbers(batch.rows[0]),
@@ -71,14 +74,14 @@ def read_problem(record: dict[str, Any], forest: Forest, also: tuple[Companion, 
     reach = int(record["reach"])
     if also and not 0 <= reach < max(forest.n_classes, 2):
         reject("The certificate's class", f"from 0 to {max(forest.n_classes, 2) - 1}", reach)
-    isolation = Isolation.from_record(record["plausibility"], forest.n_features) if "plausibility" in record else None
+    isolation, outliers = _limits(record.get("plausibility"), forest.n_features)
     plain, slack = _question(record["question"], forest, also, reach)
     distance = read_distance(record["distance_function"], forest.n_features)
     room = _room(record["room"], forest.n_features) if "room" in record else None
     if isolation is None:
         asked = _with_cells(plain, record["question"], batch)
         _check_cells(batch, asked)
-        return Problem(asked, batch, distance, model=forest, slack=slack, also=also, room=room)
+        return Problem(asked, batch, distance, forest, None, slack, also, room=room, outliers=outliers)
     relaxed = Problem(plain, batch, distance, model=forest, slack=slack, also=also, room=room)
     within = put_within(Put(plain, batch.target, slack), isolation)
     asked = _with_cells(within.forest, record["question"], batch)
@@ -88,6 +91,13 @@ def read_problem(record: dict[str, Any], forest: Forest, also: tuple[Companion, 
         asked, batch, distance, model=forest, slack=within.slack, also=also, isolation=isolation, relaxed=relaxed,
         room=room,
     )  # fmt: skip
+
+
+def _limits(record: dict[str, Any] | None, n_features: int) -> tuple[Isolation | None, OutlierLimit | None]:
+    """The limit of plausibility, on one measure or on the other."""
+    if record is not None and record["kind"] == OUTLIERS:
+        return None, OutlierLimit.from_record(record)
+    return None if record is None else Isolation.from_record(record, n_features), None
 
 
 def _room_record(room: Room) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from treefocus.problem.compile import allowed
 from treefocus.problem.distances import Distance
 from treefocus.problem.isolation import Isolation
 from treefocus.problem.joint import Companion, put_to_all, put_within
-from treefocus.problem.plausibility import Measure, isolation_of
+from treefocus.problem.plausibility import Measure, isolation_of, outlier_limit_of
 from treefocus.problem.problem import Examples, Problem
 from treefocus.problem.space import Space
 from treefocus.problem.targets import Interval, Probability, as_targets, one_a_row
@@ -52,7 +52,9 @@ class Question:
         """
         plain = self._problem(None)
         isolation = isolation_of(self.plausibility, plain)
-        return plain if isolation is None else self._problem(isolation, plain)
+        if isolation is not None:
+            return self._problem(isolation, plain)
+        return replace(plain, outliers=outlier_limit_of(self.plausibility))
 
     def _problem(self, isolation: Isolation | None, relaxed: Problem | None = None) -> Problem:
         """The question as it is without the limit of an isolation forest, or with it."""

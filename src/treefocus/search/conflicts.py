@@ -4,7 +4,7 @@ A conflict is a set of constraints that no answer obeys together; whatever is re
 the smallest set that meets all conflicts known so far and look whether there is an answer without it. If there is, no
 smaller set will do. If not, what is left holds another conflict: make it small by leaving out what it does not need,
 and go on. Whether there is an answer at all is asked with a distance of 0 everywhere, so that the search ends at the
-first; where answers have to be like the data, by the search that answers, which cannot prove that there is none.
+first; where answers have to be like the data by their outlier factor, by the search that answers.
 """
 
 from __future__ import annotations

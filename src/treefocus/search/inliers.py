@@ -29,7 +29,7 @@ from treefocus.problem.problem import Problem
 from treefocus.schema.schema import ANY_FLOAT, FLOAT32
 from treefocus.search.base import Incumbent, Outcome, Run, Status
 from treefocus.search.limits import SearchLimits
-from treefocus.search.outliers import Extent, Indices, Outliers, Sum, below
+from treefocus.search.outliers import Extent, Indices, Outliers, SignedSum, below
 from treefocus.search.parts import Subdomain, cut, halves, narrowed, put_to_parts, with_cells
 from treefocus.search.proven import proven
 from treefocus.search.refused import Refused
@@ -44,13 +44,13 @@ _SAFE = 1e-9  # as a share: a bound on a cost that was added up here
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Surroundings:
     """A part of a row's domain, and what is known of the neighbours of those of its points that obey."""
 
     domain: Subdomain
     near: Indices  # training rows that can be among the nearest of its points
     who: tuple[int, ...] = ()  # the nearest ones; none: not known
-    lines: tuple[tuple[Sum, Floats], ...] = ()  # sums that hold, and points at which a linear one is close to them
+    lines: tuple[tuple[SignedSum, Floats], ...] = ()  # sums that hold, and where a linear one is close to them
     is_narrow: bool = False
 
     @property
@@ -58,7 +58,7 @@ class Part:
         """Proven: no answer in it is closer."""
         return self.domain.bound
 
-    def raised(self, bound: float) -> Part:
+    def raised(self, bound: float) -> Surroundings:
         """The same with a bound that may say more."""
         return replace(self, domain=replace(self.domain, bound=max(bound, self.bound)))
 
@@ -70,7 +70,7 @@ def among_the_data(
 
     `known`: answers that obey, NaN where there is none.
     """
-    rows = [_Row(problem.subset(np.array([i])), i, measure, found, known[i]) for i in range(len(problem))]
+    rows = [_OneRow(problem.subset(np.array([i])), i, measure, found, known[i]) for i in range(len(problem))]
     with run.kept():
         while not run.is_interrupted:
             going = [row for row in rows if row.is_going(limits)]
@@ -85,7 +85,7 @@ def among_the_data(
     return _told(found, rows, limits)
 
 
-def _told(found: Outcome, rows: list[_Row], limits: SearchLimits) -> Outcome:
+def _told(found: Outcome, rows: list[_OneRow], limits: SearchLimits) -> Outcome:
     told = [row.sought.told() for row in rows]
     points = np.stack([np.full_like(found.points[0], np.nan) if one[0] is None else one[0] for one in told])
     distance, bound = np.array([one[1] for one in told]), np.array([one[2] for one in told])
@@ -93,21 +93,21 @@ def _told(found: Outcome, rows: list[_Row], limits: SearchLimits) -> Outcome:
     return Outcome(points, distance, bound, status, limits=limits)
 
 
-class _Row:
+class _OneRow:
     """The search of one row."""
 
     def __init__(self, one: Problem, i: int, measure: LocalOutlierFactor, found: Outcome, known: Floats) -> None:
         assert measure.limit is not None
         self.one, self.measure, self.batch = one, measure, one.batch
         self.outliers = Outliers.of(neighbours_of(one), float(measure.limit), int(measure.neighbours))
-        self.sought: Sought[Part] = Sought(i)
+        self.sought: Sought[Surroundings] = Sought(i)
         self.spent = kernels.Spent.nothing(1)
         self.n_parts = 0
         if one.is_valid(known[None])[0] and self._obeys(known):
             self.sought.offer(known, float(one.distance_to(known[None])[0]))
         bound = float(min(found.lower_bound[i], found.distance[i]))
-        whole = Part(Subdomain.whole(self.batch, 0, bound), np.arange(len(self.outliers.known.points)))
-        self.first: Part | None = whole
+        whole = Surroundings(Subdomain.whole(self.batch, 0, bound), np.arange(len(self.outliers.known.points)))
+        self.first: Surroundings | None = whole
         self.point = found.points[i]
 
     def is_going(self, limits: SearchLimits) -> bool:
@@ -140,7 +140,7 @@ class _Row:
     def _obeys(self, point: Floats) -> bool:
         return bool(is_within(self.measure, self.measure.score(self.one, point[None]))[0])
 
-    def _ask(self, part: Part, limits: SearchLimits, run: Run) -> None:
+    def _ask(self, part: Surroundings, limits: SearchLimits, run: Run) -> None:
         """Search a part, and see whether its closest answer obeys."""
         found, is_new = self._searched(part, _OUTSIDE, limits, run)
         if found is None:
@@ -160,7 +160,7 @@ class _Row:
                 self.sought.offer(inside.points[0], float(inside.distance[0]))
             self.sought.leave(part.bound)
 
-    def _searched(self, part: Part, room: float, limits: SearchLimits, run: Run) -> tuple[Outcome | None, bool]:
+    def _searched(self, part: Surroundings, room: float, limits: SearchLimits, run: Run) -> tuple[Outcome | None, bool]:
         """The closest answer in a part that is closer than the best one, and whether there is one."""
         problem = put_to_parts(self.one, np.array([0]), [part.domain])
         if not problem.has_box[0]:
@@ -174,14 +174,14 @@ class _Row:
         found = proven(problem, incumbent, run, limits, self.spent)
         return found, bool(found.has_answer[0] and found.distance[0] < self.sought.distance)
 
-    def _rules(self, part: Part, room: float) -> list[LinearRule]:
+    def _rules(self, part: Surroundings, room: float) -> list[LinearRule]:
         extent, known = Extent.of(part.domain, self.batch), self.outliers.known
         rules = [below(asked, extent, self.batch, known, at, room).rule for asked, at in part.lines]
         return [rule for rule in rules if len(rule.columns)]
 
     # ---- what stays of a part
 
-    def _narrow(self, part: Part) -> Part | None:
+    def _narrow(self, part: Surroundings) -> Surroundings | None:
         """What of a part is near enough to the row and to training rows; None where nothing is."""
         domain: Subdomain | None = self._within_budget(part.domain)
         near, who = part.near, part.who
@@ -285,7 +285,7 @@ class _Row:
 
     # ---- where a part goes on
 
-    def _branch(self, part: Part, point: Floats) -> bool:
+    def _branch(self, part: Surroundings, point: Floats) -> bool:
         """Replace a part by parts without an answer that breaks the limit; False where no split is known."""
         made = self._made(part, point)
         if made is None:
@@ -295,7 +295,7 @@ class _Row:
                 self.sought.add(one)
         return True
 
-    def _made(self, part: Part, point: Floats) -> list[Part] | None:
+    def _made(self, part: Surroundings, point: Floats) -> list[Surroundings] | None:
         if not part.who:
             return self._by_neighbour(part, point) if self.outliers.k == 1 else self._cut(part, point)
         if len(part.lines) >= 2 * _MOST_LINES:
@@ -306,9 +306,9 @@ class _Row:
         if len(line.rule.columns) and not line.rule.holds(self.batch.rows, point[None])[0]:
             return [replace(part, lines=(*part.lines, (asked, point))[-_MOST_LINES:])]
         split = self._split(part, extent, line.gap, line.at, asked, point)
-        return split if split is not None else self._cut(part, point)
+        return split if split is not None else self._cut(part, point, can_grow=False)
 
-    def _by_neighbour(self, part: Part, point: Floats) -> list[Part]:
+    def _by_neighbour(self, part: Surroundings, point: Floats) -> list[Surroundings]:
         """The part, once for every training row that can be the nearest of a point that obeys."""
         outliers, extent = self.outliers, Extent.of(part.domain, self.batch)
         columns = extent.apart(outliers.known.points[part.near])
@@ -320,33 +320,33 @@ class _Row:
         for i, least_cost in zip(rows.tolist(), cost.tolist(), strict=True):
             lines = [(self._ball(np.array([i]), point), point)]
             if i != rival:
-                lines.append((Sum((i, int(rival)), (1.0, -1.0), 0.0), point))
+                lines.append((SignedSum((i, int(rival)), (1.0, -1.0), 0.0), point))
             made.append(replace(part, who=(i,), lines=tuple(lines), is_narrow=False).raised(least_cost))
         return made
 
-    def _ball(self, who: Indices, point: Floats) -> Sum:
+    def _ball(self, who: Indices, point: Floats) -> SignedSum:
         """The sum of the reaches of the neighbours, each by its distance or by its radius, as it is at a point."""
         outliers = self.outliers
         away = outliers.known.away(outliers.known.to_space(point[None]))[0][who]
         radius = outliers.radius[who]
         by_distance = (away >= radius) | (len(who) == 1)
-        return Sum(
+        return SignedSum(
             tuple(who[by_distance].tolist()), (1.0,) * int(by_distance.sum()),
             outliers.reach_of(who) - float(radius[~by_distance].sum()),
         )  # fmt: skip
 
-    def _broken(self, part: Part, point: Floats) -> Sum:
+    def _broken(self, part: Surroundings, point: Floats) -> SignedSum:
         """What holds in a part for points that obey, and not for this one."""
         away = self.outliers.known.away(self.outliers.known.to_space(point[None]))[0]
         rival = next((j for j in self.outliers.nearest(point).tolist() if j not in part.who), None)
         if rival is None:
             return self._ball(np.array(part.who), point)
         farthest = max(part.who, key=lambda i: away[i])
-        return Sum((farthest, rival), (1.0, -1.0), 0.0)
+        return SignedSum((farthest, rival), (1.0, -1.0), 0.0)
 
     def _split(
-        self, part: Part, extent: Extent, gap: Floats, at: Floats, asked: Sum, point: Floats
-    ) -> list[Part] | None:
+        self, part: Surroundings, extent: Extent, gap: Floats, at: Floats, asked: SignedSum, point: Floats
+    ) -> list[Surroundings] | None:
         """The part in two, so that the linear sum comes closer to what it stands for at the point."""
         batch = self.batch
         place = {int(column): k for k, column in enumerate(batch.choices.column)}
@@ -367,9 +367,9 @@ class _Row:
                 return [replace(part, domain=one, is_narrow=False) for one in left]
         return None
 
-    def _is_alike(self, asked: Sum, j: int, values: Floats, own: float, is_category: bool) -> Bools:
+    def _is_alike(self, asked: SignedSum, j: int, values: Floats, own: float, is_category: bool) -> Bools:
         """(n_cells,) the cells of a column of choices in which the sum is what it is at a value."""
-        is_missing = np.arange(len(values)) == len(values) - 1
+        is_missing: Bools = np.arange(len(values)) == len(values) - 1
         if not is_category:
             return is_missing if np.isnan(own) else ~is_missing
         rows, signs = self.outliers.known.points[list(asked.rows), j], np.array(asked.signs)
@@ -377,20 +377,20 @@ class _Row:
         with np.errstate(invalid="ignore"):
             total = (np.abs(cells[:, None] - rows) > 0) @ signs
             here = float((np.abs(own - rows) > 0) @ signs)
-        return np.asarray(total == here)
+        return np.asarray(total == here, bool)
 
-    def _cut(self, part: Part, point: Floats) -> list[Part] | None:
+    def _cut(self, part: Surroundings, point: Floats, *, can_grow: bool = True) -> list[Surroundings] | None:
         """What is left of a part without a box around a point in which no point obeys."""
-        refused = self._refused(part, point)
+        refused = self._refused(part, point, can_grow)
         if refused is None:
             return None
         bare = replace(part, lines=part.lines[:2] if part.who else (), is_narrow=False)
         return [replace(bare, domain=one) for _, one in cut(part.domain, self.batch, None, point, refused)]
 
-    def _refused(self, part: Part, point: Floats) -> Refused | None:
+    def _refused(self, part: Surroundings, point: Floats, can_grow: bool) -> Refused | None:
         """A box around a point that breaks the limit, in which every point does; None where it is the point alone."""
-        growing = _Growing(self.outliers, part, self.batch, point)
-        if not growing.breaks():
+        growing = _Expanding(self.outliers, part, self.batch, point)
+        if not can_grow or not growing.breaks():
             return growing.refused() if self._is_coarse(part.domain) else None
         is_changed = self.batch.changes(point[None])[0] != 0
         for j in np.argsort(is_changed, kind="stable").tolist():
@@ -409,10 +409,10 @@ def _has(one: Subdomain, other: Subdomain) -> bool:
     return bool(is_same.all() and (one.is_open == other.is_open).all())
 
 
-class _Growing:
+class _Expanding:
     """A box in a part, as large as can be seen, of which no point obeys the limit."""
 
-    def __init__(self, outliers: Outliers, part: Part, batch: Batch, point: Floats) -> None:
+    def __init__(self, outliers: Outliers, part: Surroundings, batch: Batch, point: Floats) -> None:
         self.outliers, self.part, self.batch, self.near = outliers, part, batch, part.near
         self.low, self.high = point.copy(), point.copy()
         choices = batch.choices

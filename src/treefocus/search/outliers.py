@@ -158,7 +158,7 @@ class Outliers:
 
 
 @dataclass(frozen=True)
-class Sum:
+class SignedSum:
     """A sum of distances to training rows, with signs, that may not be above a number."""
 
     rows: tuple[int, ...]
@@ -175,7 +175,7 @@ class Below:
     at: Floats  # (n_features,) where a column of numbers is best split to close the gap, NaN: nowhere
 
 
-def below(asked: Sum, extent: Extent, batch: Batch, known: Neighbours, point: Floats, room: float) -> Below:
+def below(asked: SignedSum, extent: Extent, batch: Batch, known: Neighbours, point: Floats, room: float) -> Below:
     """The linear sum that is closest at a point; room: shares of the terms' size that it may be above the number."""
     space = known.to_space(point[None])[0]
     rows, signs = known.points[list(asked.rows)], np.array(asked.signs)

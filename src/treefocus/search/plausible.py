@@ -5,6 +5,8 @@ twin without them, `relaxed`. The twin comes first: its search is the faster one
 its answers obey the limit. Only rows whose answer does not are searched again, under the limit, from box to box: what
 comes out is proven like anything else.
 
+A limit on the local outlier factor is kept by a search of its own (`inliers`), for rows whose answer breaks it.
+
 Any other measure is asked about points. The other strategy's answer counts if it obeys the limit. Otherwise, and where
 strangeness costs, candidates are its further ways out, and the nearest training rows that have the wanted answer, each
 of them pulled back towards the row, feature by feature, as long as it stays valid and plausible. The proven lower bound
