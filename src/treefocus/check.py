@@ -547,6 +547,25 @@ def agreed(
     return goals, others
 
 
+def with_margin(file: Json, label: Any, margin: float) -> Json:
+    """A model that gives a class only where its score is so far ahead of every other, or of the cut."""
+    own = file["classes"].index(label)
+    if file.get("decision", "argmax") != "argmax":
+        return file | {"cut": float(file["cut"]) + (margin if own == 1 else -margin)}
+    by = margin * float(file.get("divisor", 1.0))
+    return file | {"base_score": [b - by if k == own else b for k, b in enumerate(file["base_score"])]}
+
+
+def like_the_data(limit: Json, first: int) -> Test:
+    """That an isolation score, 2^(-sum of path lengths / the usual sum), is not above its limit: the sum is long."""
+    demand(limit["kind"] == "isolation score", f"this program does not judge a limit on a {limit['kind']}", UNPROVEN)
+    most, usual = exactly([limit["limit"], limit["usual"]])
+    demand(min(most, usual) > 0, "a limit on what is like the data is above 0")
+    powers: Any = (score_of("exp", most, ZERO, True), score_of("exp", Fraction(2), ZERO, True))
+    least = -usual * powers[0] / powers[1]
+    return Test(Trees(limit["forest"], first), ((0, 1),), least - (abs(least) + 2 * usual) / 2**48)
+
+
 class PerColumn:
     """Sums of l1 |u|, of a fee l0, the root of a sum of l2 u^2, and the largest linf |u|, with u = w / scale."""
 
@@ -683,15 +702,14 @@ class Proof:
         wraps = [own.get(name) for own in files for name in ("maps", "voices", "rounding")]
         is_wrapped = any(wraps) or any(own.get("decision") == "likely" for own in files)
         demand(not is_wrapped, "this program does not judge a model whose scores a wrapper goes on with", UNPROVEN)
-        also = record.get("also", [])
-        is_limited = "plausibility" in record or any(one["margin"] for one in also)
-        told = "limits on the isolation score or the outlier factor, and margins are not judged"
-        demand(not is_limited, told, UNPROVEN)
+        also, reach, target = record.get("also", []), int(record["reach"]), asked.get("target")
         told = f"the certificate is about {1 + len(also)} models, and there are files of {len(files)}"
         demand(len(files) == 1 + len(also), told, UNPROVEN)
         self.models: list[Trees] = []
-        for file in files:
-            self.models.append(Trees(file, sum(len(own.value) for own in self.models)))
+        for file, margin in zip(files, [0.0, *(number(one["margin"]) for one in also)], strict=True):
+            demand(not margin or target is None, "margins are of classes", UNPROVEN)
+            own = with_margin(file, files[0]["classes"][reach], margin) if margin else file
+            self.models.append(Trees(own, sum(len(own.value) for own in self.models)))
         labels, named = self.models[0].labels, {tuple(own.get("feature_names") or ()) for own in files} - {()}
         is_alike = all(own.labels == labels for own in self.models) and len(named) < 2
         demand(is_alike, "the models are not in the same columns and categories", UNPROVEN)
@@ -702,16 +720,23 @@ class Proof:
         self.columns = self.cost.columns  # perhaps one more
         found = [(rule["kind"], one) for rule in record["rules"] for one in rule_sums(rule, self.questioned)]
         self.rules, self.priced = [one for _, one in found], [one for kind, one in found if kind == "Linear"]
-        target, leave, reach = asked.get("target"), int(record["leave"]), int(record["reach"])
-        self.goals, self.others = agreed(self.models, target, leave, reach)
+        self.wanted, self.others = agreed(self.models, target, int(record["leave"]), reach)
+        self.trees, self.goals = self.models, self.wanted
+        if "plausibility" in record:
+            test = like_the_data(record["plausibility"], sum(len(own.value) for own in self.models))
+            demand(test.trees.labels == labels, "the isolation forest is of other categories")
+            others = [k for k in range(max(2, len(self.models[0].base))) if k != int(record["leave"])]
+            to = [reach] if target or reach >= 0 else others
+            self.goals = [[*goal, test] for k in to for goal in agreed(self.models, target, k, k)[0]]
+            self.trees = [*self.models, test.trees]
 
-    def is_answer(self, values: Sequence[float]) -> bool:
-        """Whether every model gives a point what is asked for."""
+    def is_answer(self, values: Sequence[float], goals: Sequence[Sequence[Test]]) -> bool:
+        """Whether a point is an answer in one of these ways."""
         for column, value in zip(self.questioned, values, strict=True):
             column.cells = [(value, value)]
             column.numbers = [ends for ends in column.cells if value == value]
-        lost = Leaves(self.models, self.questioned).lost([1] * len(values))
-        return any(all(test.is_met(lost) for test in goal) for goal in self.goals)
+        lost = Leaves(self.trees, self.questioned).lost([1] * len(values))
+        return any(all(test.is_met(lost) for test in goal) for goal in goals)
 
     def fulfils(self, values: Sequence[float], sums: Sequence[Inequality]) -> bool:
         """Whether a point does: it is a box of a single cell a column."""
@@ -728,7 +753,7 @@ class Proof:
         at = [] if type(self.cost) is PerColumn else self.cost.placed(values)  # where no value may be missing
         is_near, is_nearer = (self.fulfils(values, self.cost.sums(below, at, [])) for below in (far, near))
         demand(is_near and (near <= 0 or not is_nearer), f"the point is not {claimed:.9g} away")
-        demand(self.is_answer(values), "the model does not give the wanted answer")
+        demand(self.is_answer(values, self.goals), "the model does not give the wanted answer")
         told = f"The point is an answer: the model gives what is asked for, all rules hold, it is {claimed:.9g} away."
         is_asked = any(first < last for first, last in map(CellColumn.around, self.questioned, values))
         return told + self.check_room(values) if is_asked else told
@@ -738,7 +763,8 @@ class Proof:
         demand("around" in self.proof, "the certificate holds no proof of the room around the point", UNPROVEN)
         for trees, goals, own in zip(self.models, self.others, self.proof["around"], strict=True):
             case = copy(self)
-            case.models, case.goals, case.proof, case.rules, case.priced, case.cost = [trees], goals, own, [], [], None
+            case.trees, case.goals, case.wanted, case.proof = [trees], goals, goals, own
+            case.rules, case.priced, case.cost = [], [], None
             case.questioned = case.columns = list(map(CellColumn.within, self.questioned, values))
             case.check_others(math.inf)
         return " It has the room to move that is asked for."
@@ -752,7 +778,7 @@ class Proof:
         demand((below == math.inf) == is_all and is_enough, "the proof is not about what is claimed")
         for column, cells in zip(self.questioned, self.proof["cells"], strict=True):
             column.cut(cells)
-        self.below, self.leaves = None if is_all else Fraction(below), Leaves(self.models, self.columns)
+        self.below, self.leaves = None if is_all else Fraction(below), Leaves(self.trees, self.columns)
         self.refused = [self.refusal(own) for own in self.proof.get("refused", [])]
         whole = [(1 << len(column.cells)) - 1 for column in self.columns]
         sums = [*self.rules, *([] if is_all else self.cost.sums(Fraction(below), [], None))]
@@ -766,7 +792,7 @@ class Proof:
         """A box, by ranges of its cells, of which no point gets the wanted outcome."""
         box = [ranges(own, len(column.cells)) for own, column in zip(record, self.questioned, strict=True)]
         lost = self.leaves.lost(box)
-        is_refused = all(box) and all(any(test.fails(lost) for test in goal) for goal in self.goals)
+        is_refused = all(box) and all(any(test.fails(lost) for test in goal) for goal in self.wanted)
         demand(is_refused, "a box near which no answer is said to be has one inside")
         return box
 
@@ -841,7 +867,9 @@ def check(certificate: Json, *models: Json) -> list[str]:
     demand((point is not None) == (status in ("OPTIMAL", "BOUNDED", "FOUND")), "status and point do not go together")
     case, sentences = Proof(certificate, *models), []
     if certificate["question"].get("target") is None and int(certificate["reach"]) < 0:
-        demand(not case.is_answer([column.row for column in case.questioned]), "the row is not of the class to be left")
+        demand(
+            not case.is_answer([c.row for c in case.questioned], case.wanted), "the row is not of the class to be left"
+        )
     if point is not None:
         distance = number(certificate["distance"])
         demand(0 <= distance < math.inf and bound <= distance * (1 + 1e-9), "bound and distance do not go together")

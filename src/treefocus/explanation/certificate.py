@@ -76,8 +76,8 @@ def certify(
 
 def _is_sound(record: dict[str, Any], argument: dict[str, Any], problem: Problem) -> bool:
     """Whether the checker follows a proof of points, prices or several models, where it allows for more rounding."""
-    is_plain = problem.distance.norms is not None and not problem.also and problem.room is None
-    is_plain &= problem.outliers is None
+    is_alone = not problem.also and problem.room is None and problem.isolation is None and problem.outliers is None
+    is_plain = problem.distance.norms is not None and is_alone
     if is_plain and not any(isinstance(rule, LinearRule) for rule in problem.batch.rules.all):
         return True
     written, models = record | {"proof": argument}, (problem.model, *(one.forest for one in problem.also))

@@ -41,12 +41,8 @@ def prove(problem: Problem, lower_bound: float, point: Floats | None = None) -> 
     point: the answer, around which there may have to be room to move. The last proof may be of that alone.
     """
     distance = problem.distance.compiled if problem.distance.norms is None else problem.distance.norms
-    # A model's own number is another than its trees', or plausibility has a limit.
     models = problem.model, *(one.forest for one in problem.also)
-    is_wrapped = any(bool(own.maps or own.rounding or own.voices) for own in models)
-    is_wrapped |= (
-        problem.isolation is not None or problem.outliers is not None or any(one.margin for one in problem.also)
-    )
+    is_wrapped = any(bool(own.maps or own.rounding or own.voices) for own in models)  # no sum of leaves is its number
     below = lower_bound * (1 - _CLAIMED) - (_NOISE[distance.metric] if isinstance(distance, CompiledDistance) else 0.0)
     if distance is None or is_wrapped:
         return
@@ -284,5 +280,5 @@ def _number(value: Floats) -> float | str:
 
 def _n_goals(problem: Problem) -> int:
     """How many ways there are to be an answer."""
-    is_any_other = problem.batch.target[0] < 0 and problem.forest.decision == "argmax"
-    return problem.forest.n_classes - 1 if is_any_other else 1
+    forest = (problem.relaxed or problem).forest
+    return forest.n_classes - 1 if problem.batch.target[0] < 0 and forest.decision == "argmax" else 1

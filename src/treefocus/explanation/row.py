@@ -345,7 +345,7 @@ class Explanation:
         proof : bool
             Whether to add the proof that nothing is closer, or that there is no answer, which takes about as long again
             as the search. `treefocus check`, a program that shares no code with the search, reads it. Where none can
-            be written down (docs/proof.md), or `plausibility=` has a limit, the certificate has none.
+            be written down (docs/proof.md), the certificate has none.
         time : str, optional
             When it was made, in ISO 8601, which it then holds; the same call gives the same certificate.
         """
