@@ -9,8 +9,7 @@
 
 namespace treefocus {
 
-Cut Brancher::choose(const Price* price) {
-    price_ = price;
+Cut Brancher::choose() {
     if (const auto cut = at_.cost.slice_cut()) return *cut;
     if (at_.is_wanted())
         if (const Cut cut = mend(); cut.feature >= 0) return cut;
@@ -104,11 +103,8 @@ void Brancher::weigh_sets(const Running& one, std::int32_t f) {
 void Brancher::weigh(const Cut& cut, double behind) {
     const double least_step = kLeastStep * (at_.limit < kInfinity ? at_.limit : 1.0);
     const double step = std::max(cost_of(cut) - at_.cost.cost, 0.0) + least_step;
-    // The cost of the step counts half as much, in powers, as the score behind it; so does how far
-    // the far side's priced bound is above the box's.
-    double score = behind * std::sqrt(step);
-    if (price_ && cut.by == By::cells)
-        score *= std::sqrt(price_->rise(cut.feature, cut.code, cut.is_up) + kLeastRise);
+    // The cost of the step counts half as much, in powers, as the score behind it.
+    const double score = behind * std::sqrt(step);
     if (score > best_score_) best_score_ = score, best_ = cut;
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "treefocus/position.hpp"
-#include "treefocus/price.hpp"
 #include "treefocus/proof.hpp"
 
 namespace treefocus {
@@ -17,9 +16,8 @@ class Brancher {
 public:
     explicit Brancher(Position& at) : at_(at), pull_set_(at.shared.boxes.n_sets()) {}
 
-    // The best cut; one of no feature if nothing is left to split. price: of this box, once
-    // Price::leave_out has said what its cells are worth.
-    Cut choose(const Price* price = nullptr);
+    // The best cut; one of no feature if nothing is left to split.
+    Cut choose();
 
     // Whether a cut leaves something on both sides, with the closest point on the near one, and the
     // trail is not too long.
@@ -57,10 +55,8 @@ private:
     static constexpr std::size_t kLongestTrail = 10'000'000;
     // Of the limit: a step that costs less counts as this.
     static constexpr double kLeastStep = 1e-3;
-    static constexpr double kLeastRise = 1e-2;  // the same of what a bound rises by
 
     Position& at_;
-    const Price* price_ = nullptr;
     Cut best_;
     double best_score_ = -1.0;
     std::vector<double> gain_, pull_set_;

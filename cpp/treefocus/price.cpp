@@ -504,36 +504,24 @@ double Price::improve(double limit, int sweeps, const std::function<bool()>& is_
 void Price::find_worth(std::int32_t f, const std::vector<double>& least) {
     const double* cost = group_cost_.data() + group_start_[f];
     const std::int32_t n = n_groups(f);
-    double* own = worth_.data() + group_start_[f];
-    std::copy(cost, cost + n, own);
+    worth_.assign(cost, cost + n);
     double others = told_;
     for (std::int32_t slot = crop_->slot_start[f]; slot < crop_->slot_start[f + 1]; ++slot) {
         take_out(slot);
-        for_axis(slot,
-                 [&](std::int32_t g, std::int32_t j) { own[g] += best_[j - axis_start_[slot]]; });
+        for_axis(slot, [&](std::int32_t g, std::int32_t j) {
+            worth_[g] += best_[j - axis_start_[slot]];
+        });
         put_in(slot);
         others -= least[crop_->slot_tree[slot]];
     }
     if (!has_mean(f)) others -= *std::min_element(cost, cost + n);
-    for (std::int32_t g = 0; g < n; ++g) own[g] += others;
-}
-
-double Price::rise(std::int32_t f, std::int32_t code, bool is_up) const {
-    if (!std::isfinite(limit_) || limit_ == 0.0) return 0.0;
-    const std::int32_t *from = group_from_.data() + group_start_[f], *end = from + n_groups(f);
-    const auto behind = std::upper_bound(from, end, code) - from;  // the group of the code
-    const double* own = worth_.data() + group_start_[f];
-    const double worth = *std::min_element(is_up ? own + behind - 1 : own,
-                                           is_up ? own + (end - from) : own + behind);
-    return std::max(std::min(worth, limit_) - told_, 0.0) / std::abs(limit_);
+    for (double& worth : worth_) worth += others;
 }
 
 // Whoever chooses a leaf that is worth more than the tree's least by the gap between bound and
 // limit comes out above the limit, whatever the other trees choose.
 bool Price::leave_out(double limit, Box& box, std::vector<std::uint8_t>& is_kept) {
-    limit_ = limit;
     std::vector<double> least(crop_->n_trees());
-    worth_.resize(group_cost_.size());
     is_kept.resize(crop_->n_open());
     for (std::int32_t tree = 0; tree < crop_->n_trees(); ++tree) {
         const double own = least_of(tree);
@@ -546,11 +534,10 @@ bool Price::leave_out(double limit, Box& box, std::vector<std::uint8_t>& is_kept
     for (std::int32_t f = 0; f < forest.n_features; ++f) {
         if (choices_->home[f] == kMissing) continue;
         find_worth(f, least);
-        const double* worth = worth_.data() + group_start_[f];
         const std::int32_t* from = group_from_.data() + group_start_[f];
         std::int32_t low = 0, high = n_groups(f) - 1;
-        while (low <= high && !(worth[low] < limit)) ++low;
-        while (low <= high && !(worth[high] < limit)) --high;
+        while (low <= high && !(worth_[low] < limit)) ++low;
+        while (low <= high && !(worth_[high] < limit)) --high;
         if (low > high) return false;
         if (!forest.has_sets[f]) {
             box.low[f] = from[low];
@@ -558,7 +545,7 @@ bool Price::leave_out(double limit, Box& box, std::vector<std::uint8_t>& is_kept
             continue;
         }
         for (std::int32_t g = 0; g < n_groups(f); ++g)
-            if (!(worth[g] < limit))
+            if (!(worth_[g] < limit))
                 box.cells[forest.word_start[f] + from[g] / 64] &=
                     ~(std::uint64_t{1} << (from[g] % 64));
     }

@@ -62,9 +62,6 @@ public:
     // The same bound as a test for boxes inside: an answer cheaper than limit has sum of weight >=
     // constant - limit.
     void export_to(Ranking& ranking) const;
-    // By how much the bound is higher for the cells of a feature from a code on, up or down, than
-    // for the box, as a part of the limit; by what leave_out has found, of ranges.
-    double rise(std::int32_t f, std::int32_t code, bool is_up) const;
     double constant() const { return constant_; }
     double told() const { return told_; }                  // the last bound
     bool has_state() const { return told_ > -kInfinity; }  // there is something to export
@@ -112,8 +109,7 @@ private:
     std::vector<double> lambda_;
     double free_cost_ = 0.0;  // what features cost that no tree pays for
     double told_ = -kInfinity;
-    double limit_ = kInfinity;  // that leave_out was asked for
-    double constant_ = 0.0;     // sum of lambda * need, and the free cost
+    double constant_ = 0.0;  // sum of lambda * need, and the free cost
     std::int64_t n_looks_ = 0;
     // An axis is a slot of the crop: a tree and a feature that it splits inside the box.
     std::vector<std::int32_t> axis_start_;   // (n_slots + 1,) its intervals
@@ -134,7 +130,7 @@ private:
     std::vector<double> common_;           // (n_trees,) the least shares of all its axes
     std::vector<double> value_;            // (n_open,) shares paid beyond those - lambda * weight
     std::vector<double> best_, rest_;
-    std::vector<double> worth_;  // (n_groups,) the bound if the feature is there
+    std::vector<double> worth_;  // of the groups of a feature: the bound if it is there
     std::vector<std::int32_t> cuts_;
 };
 

@@ -85,8 +85,7 @@ Search::Look Search::look(const Goal& goal, double limit, Node& node, Node& near
         if (is_closed || !leave_out()) return closed();
     }
     if (close_box()) return closed();
-    const bool is_priced = minorant_ && price_ && price_->has_state();
-    const Cut cut = brancher_.choose(is_priced ? &*price_ : nullptr);
+    const Cut cut = brancher_.choose();
     if (!brancher_.can_split(cut)) {
         give_up(cut);
         return closed();
