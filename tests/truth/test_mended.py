@@ -30,6 +30,23 @@ MENDED = {
         measure="mahalanobis squared", weights="no weights", target="score", constraints=(("two linears", (1, 2)),),
         domain="infinite bounds", asked=("prices", "rounded"),
     ),
+    "a proof beside a value of 1e29, which took the digits of all sums": Spec(
+        seed=1071936, library="random forest", design="huge and tiny", n_classes=2, model_seed=6,
+        measure="mahalanobis", weights="weights", target="one a row",
+        constraints=(("together", (2, 1)), ("implies", (2, 1))), domain="without data", asked=("certificate",),
+        more="small budget",
+    ),
+    "a proof in a domain without an end, where a missing value stays and no point is the closest": Spec(
+        seed=2078688, library="histogram boosting", design="parted by missing", n_classes=3, model_seed=7,
+        measure="mahalanobis", weights="weights", target="class", constraints=(("fixed", (2,)), ("range", (1,))),
+        domain="infinite bounds", asked=("region", "certificate"),
+    ),
+    "why not with room to move, of which fewer constraints leave more": Spec(
+        seed=3066920, library="pipeline", design="huge and tiny", n_classes=2, model_seed=8, measure="chebyshev",
+        weights="weights", target="probability",
+        constraints=(("one of", (2,)), ("increasing", (2, 0)), ("range", (2,))), domain="of the data",
+        asked=("why not", "plausibility"), more="tolerance",
+    ),
 }  # fmt: skip
 
 

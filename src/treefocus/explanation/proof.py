@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -225,8 +226,11 @@ class _InCells:
         return [_SPLIT, column, len(edges) // 2, *edges]
 
     def _weights(self, point: list[float], prices: list[float]) -> tuple[list[float], list[float]]:
-        """A point to some digits; a rule asks nothing where one of its values may be missing, and has no price then."""
-        rounded = [float(f"{value:.{_DIGITS}g}") for value in point]
+        """A point to some digits, any where none is the closest.
+
+        A rule asks nothing where one of its values may be missing, and has no price then.
+        """
+        rounded = [float(f"{value:.{_DIGITS}g}") if isfinite(value) else 0.0 for value in point]
         return rounded, [price * own for price, own in zip(prices, self.is_priced, strict=False)]
 
 

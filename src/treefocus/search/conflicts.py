@@ -3,14 +3,17 @@
 A conflict is a set of constraints that no answer obeys together; whatever is removed must meet every conflict. So take
 the smallest set that meets all conflicts known so far and look whether there is an answer without it. If there is, no
 smaller set will do. If not, what is left holds another conflict: make it small by leaving out what it does not need,
-and go on. Whether there is an answer at all is asked with a distance of 0 everywhere, so that the search ends at the
-first; where answers have to be like the data by their outlier factor, by the search that answers.
+and go on. With room to move this does not follow, since fewer constraints make more room, in which more can go wrong:
+there every set is looked at, the smallest first. Whether there is an answer at all is asked with a distance of 0
+everywhere, so that the search ends at the first; where answers have to be like the data by their outlier factor, by the
+search that answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +31,7 @@ from treefocus.search.plausible import Plausible
 
 _SPLIT = (Fixed, Increasing, Decreasing)  # each column is a constraint of its own
 Numbers = frozenset[int]
+_MOST_TRIED, _LARGEST_TRIED = 8, 2  # numbers of which every set is looked at, and the size of sets of more
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ def smallest_removal(question: Question, run: Run) -> Removal:
     What the run's time limit leaves open at a look counts as no answer, and is not proven.
     """
     constraints = single(question.constraints)
-    removed, is_proven = _smallest(
+    find = _smallest if question.tolerance is None else _first
+    removed, is_proven = find(
         len(constraints), lambda gone: _look(without(question, [constraints[k] for k in gone]), run)
     )
     return Removal(None if removed is None else tuple(constraints[k] for k in sorted(removed)), is_proven)
@@ -105,6 +110,19 @@ def _smallest(n: int, look: Callable[[Numbers], Status]) -> tuple[Numbers | None
             if len(conflict) > 1 and not has_answer(every - conflict | {k}):
                 conflict -= {k}
         conflicts.append(conflict)
+
+
+def _first(n: int, look: Callable[[Numbers], Status]) -> tuple[Numbers | None, bool]:
+    """The same where a set may find an answer and a larger one none: by trying all, of many numbers the small ones."""
+    is_proven, most = True, n if n <= _MOST_TRIED else _LARGEST_TRIED
+    for removed in chain.from_iterable(combinations(range(n), size) for size in range(most + 1)):
+        status = look(frozenset(removed))
+        if status.has_answer:
+            return frozenset(removed), is_proven
+        is_proven &= status is not Status.NOT_FOUND
+    if most < n and look(frozenset(range(n))).has_answer:
+        return frozenset(range(n)), False
+    return None, is_proven and most == n
 
 
 def smallest_hitting_set(sets: Sequence[Numbers]) -> Numbers:
