@@ -274,7 +274,8 @@ def _told(row: _Row, question: Question, one: Explanation, point: Floats, name: 
     for change in one.changes:
         j = question.place(change.feature)
         changed.add(j)
-        shown[j] = code_of(question.columns[j], change.shown)
+        code = code_of(question.columns[j], change.shown)
+        shown[j] = np.float32(code) if question.columns[j].kind == "float32" else code  # as the column keeps it
     row.check("changes", changed == set(moves(question, point)), f"{name}: {row.shown(point)} is told as {one.changes}")
     faults = question.faults(shown)
     row.check("shown", not faults, f"{name} {row.shown(point)} is shown as {row.shown(shown)}: {'; '.join(faults)}")
