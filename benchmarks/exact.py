@@ -5,7 +5,8 @@
     TREEFOCUS_PAPER=... python benchmarks/exact.py heuristic  seeds + polish + short search, against LT-Attack's figures
     TREEFOCUS_PAPER=... python benchmarks/exact.py treecf     against treecf's exact backend, same rows, same run
 
-One core, one row after another where times are medians, of the processor. Models: scikit-learn defaults, random_state=0.
+One core, one row after another where times are medians, of the processor. Models: scikit-learn defaults,
+random_state=0.
 """
 
 from __future__ import annotations
