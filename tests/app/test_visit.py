@@ -35,6 +35,7 @@ from treefocus import (
     Score,
     Together,
     loans,
+    refits,
 )
 from treefocus.adapters import translate
 from treefocus.app.card import card
@@ -341,6 +342,8 @@ def test_wishes_are_met() -> None:
         (("--demo", "--time-limit", "11"), "time_limit must be at most 10 seconds a row, got 11."),
         (("--demo", "--time-limit", "0"), "time_limit must be a number of seconds above 0, or None, got 0.0."),
         (("m.json", "--data", "x.csv", "--time-limit", "0"), "time_limit must be a number of seconds above 0, or None"),
+        (("--demo", "--refits", "a.json"), "leave MODEL, --data, --id, --also and --refits out."),
+        (("--demo", "--hold", "0.5"), "hold must be a number above 0.5 and below 1, got 0.5."),
         (("--demo", "--distance", "crow"), "distance must be one of euclidean"),
         (("--demo", "--max-seconds", "0"), "Limits.seconds_per_row must be above 0, got 0.0."),
         (("model.pkl", "--data", "x.csv"), "model.pkl is a pickle"),
@@ -366,6 +369,29 @@ ESCAPES = (
     "/..%2f..%2f..%2fetc/passwd", "/static/..%2f..%2fpyproject.toml", "/_nicegui/static/..%2f..%2f__init__.py",
     "/v1/..%2f..%2fetc/passwd", "/_nicegui/3/static/%2e%2e/%2e%2e/nicegui.py", "//etc/passwd",
 )  # fmt: skip
+
+
+def test_a_server_with_refits_promises_and_says_who_agrees(tmp_path: Path) -> None:
+    X, y = loans.load()
+    X, y = X[:400], y[:400]
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, y)
+    paths = [tmp_path / f"{k}.json" for k in range(7)]
+    for path, one in zip(paths, [model, *refits(model, X, y, n=6, n_jobs=1)], strict=True):
+        translate(one).forest.save(path)
+    write_columns(tmp_path / "rows.csv", dict(zip(loans.SCHEMA.names, X.T.tolist(), strict=True)))
+    arguments = [paths[0], "--data", tmp_path / "rows.csv", "--target", "approved", "--hold", "0.6", "--jobs",
+                 tmp_path / "jobs"]  # fmt: skip
+    for path in paths[1:]:
+        arguments += ["--refits", path]
+    declined = X[model.predict(X) == "declined"][:4].tolist()
+    with command(*arguments) as (_, client):
+        held = client.post("/v1/explain", json={"rows": declined}).json()["rows"]
+        plain = client.post("/v1/explain", json={"rows": declined, "hold": None}).json()["rows"]
+    for one, smallest in zip(held, plain, strict=True):
+        assert one["smallest"] == smallest["distance"] <= one["distance"]
+        assert one["is_demanding"]
+        assert len(one["agrees"]) == 2  # of six one is the pool, and three calibrate
+        assert "agrees" not in smallest
 
 
 def test_a_model_and_rows_from_files_are_served(service: Service, tmp_path: Path) -> None:
