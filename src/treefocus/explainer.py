@@ -361,7 +361,7 @@ class Explainer:
     ) -> list[tuple[Outcome, tuple[Reason, ...]]]:
         """What is found for rows that are asked the same, and why it is so: the first way out, the second, ..."""
         problem, target = group.problem, group.question.target
-        judge = self._judge
+        judge = self._judge.remembering()
         confirm = judge.confirming(target)
         outcome, reasons = settled(table, group, confirm)
         is_open = np.flatnonzero(outcome.status == Status.NOT_FOUND)

@@ -56,6 +56,19 @@ def asked(answer: Answer) -> Answer:
     return ask
 
 
+def remembered(answer: Answer) -> Answer:
+    """A model's function that is asked once about the same rows, as long as this is kept."""
+    known: dict[bytes, NDArray[Any]] = {}
+
+    def ask(rows: Floats) -> NDArray[Any]:
+        key = rows.tobytes()
+        if key not in known:
+            known[key] = answer(rows)
+        return known[key]
+
+    return ask
+
+
 def decoded(forest: Forest, rows: Floats) -> NDArray[Any]:
     """(n_rows, n_features) the rows with labels for the numbers of categories, as objects; as they are without any."""
     if forest.categories is None:

@@ -30,6 +30,7 @@ SEEDS = tuple(
     Focus(sigma=sigma, beta=0.01, alpha=0.02, iterations=75, retry=False, polish=False) for sigma in (5.0, 10.0, 30.0)
 )
 FIRST_LOOK = 100  # boxes a row before any seed, which prove most rows where there are few thresholds,
+LONG_LOOK = 30_000  # the same beside an isolation forest, whose many thresholds make seeds and prices dear
 FEW_THRESHOLDS = 64  # at most so many; there seeds would cost more than the proof
 NODE_STEPS = 4  # of work, of a node in an iteration of a descent
 LARGEST_SEED = WORK // 3  # steps; the model that takes more for the first descent is searched without it,
@@ -97,7 +98,9 @@ class Auto(Strategy):
         found, spent, left = Outcome.nothing(problem), kernels.Spent.nothing(n_rows), np.arange(n_rows)
         found = replace(found, limits=limits, is_undecided=np.zeros(n_rows, bool))
         stages: list[_Stage] = [self._quick, self._close]
-        if len(kernels.grid_of(problem.forest).threshold) <= FEW_THRESHOLDS:
+        if problem.relaxed is not None and self.prove:  # an isolation forest stands beside the model
+            stages.insert(0, self._look_long)
+        elif len(kernels.grid_of(problem.forest).threshold) <= FEW_THRESHOLDS:
             stages.insert(0, self._look)
         if self.prove:
             stages.append(self._rest)
@@ -105,7 +108,7 @@ class Auto(Strategy):
             if not left.size or run.is_interrupted:
                 break
             part, own, going_on = problem.subset(left), spent.of(left), run.on(len(left))
-            if stage not in (self._look, self._quick):  # every row was heard of by then
+            if stage not in (self._look, self._look_long, self._quick):  # every row was heard of by then
                 going_on = going_on.after(n_rows)
             incumbent = Incumbent(part, found.points[left], found.distance[left])
             before = found.lower_bound[left]
@@ -126,6 +129,13 @@ class Auto(Strategy):
         """A look without seeds, where there are few thresholds."""
         few = replace(limits, node_limit=min(FIRST_LOOK, limits.node_limit or FIRST_LOOK))
         return proven(problem, incumbent, replace(run, progress=None), few, spent, kernels.SHORT_TRY)
+
+    def _look_long(
+        self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
+    ) -> Outcome:
+        """A long look without seeds and prices, under a limit on the isolation score."""
+        few = replace(limits, node_limit=min(LONG_LOOK, limits.node_limit or LONG_LOOK))
+        return proven(problem, incumbent, replace(run, progress=None), few, spent, patience=LONG_LOOK)
 
     def _quick(
         self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent

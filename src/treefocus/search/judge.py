@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from treefocus import kernels
 from treefocus.model.forest import Bools, Floats, Forest, Ints
 from treefocus.model.grid import readable
-from treefocus.model.source import Answer, Source
+from treefocus.model.source import Answer, Source, remembered
 from treefocus.problem.problem import Problem
 from treefocus.problem.targets import Interval, Probability, Score
 from treefocus.search.base import Outcome, Status
@@ -35,6 +35,12 @@ class Judge:
         """The judge of a model, with those of others."""
         others = tuple(cls.of(one) for one in also)
         return cls(source.forest, source.predict, source.scores, source.probabilities, others)
+
+    def remembering(self) -> Judge:
+        """The same, which asks its model once about the same points, to confirm them and to have the last word."""
+        own = {name: getattr(self, name) for name in ("predict", "scores", "probabilities")}
+        asked = {name: None if answer is None else remembered(answer) for name, answer in own.items()}
+        return replace(self, **asked, also=tuple(one.remembering() for one in self.also))
 
     def confirming(self, target: Any) -> Confirm:
         """What confirms answers: the source model's own number where it is at hand, else what is sure without it."""

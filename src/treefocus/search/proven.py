@@ -30,8 +30,12 @@ def proven(
     limits: SearchLimits,
     spent: kernels.Spent | None = None,
     part: int = kernels.ALL,
+    patience: int = 0,
 ) -> Outcome:
-    """Search from known answers; spent: the rows' work before, and in the end; part: of the search."""
+    """Search from known answers; spent: the rows' work before, and in the end; part: of the search.
+
+    patience: boxes of plain search before a box is priced and split, 0 as usual.
+    """
     if run.is_interrupted:
         return Outcome.of_points(problem, incumbent.points)
     found = kernels.exact(
@@ -46,6 +50,7 @@ def proven(
         memory=limits.memory_limit,
         spent=spent,
         part=part,
+        patience=patience,
         n_jobs=run.n_jobs,
         progress=run.progress,
         on_interrupt=run.interruption,
