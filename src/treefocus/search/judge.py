@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,12 @@ class Judge:
 
     def remembering(self) -> Judge:
         """The same, which asks its model once about the same points, to confirm them and to have the last word."""
-        own = {name: getattr(self, name) for name in ("predict", "scores", "probabilities")}
-        asked = {name: None if answer is None else remembered(answer) for name, answer in own.items()}
-        return replace(self, **asked, also=tuple(one.remembering() for one in self.also))
+
+        def kept(answer: Answer | None) -> Answer | None:
+            return None if answer is None else remembered(answer)
+
+        also = tuple(one.remembering() for one in self.also)
+        return Judge(self.forest, kept(self.predict), kept(self.scores), kept(self.probabilities), also)
 
     def confirming(self, target: Any) -> Confirm:
         """What confirms answers: the source model's own number where it is at hand, else what is sure without it."""
