@@ -47,6 +47,12 @@ MENDED = {
         constraints=(("one of", (2,)), ("increasing", (2, 0)), ("range", (2,))), domain="of the data",
         asked=("why not", "plausibility"), more="tolerance",
     ),
+    "votes of which one is tied, which the library breaks by its own rounding": Spec(
+        seed=4004727, library="AdaBoost", design="huge and tiny", n_classes=2, model_seed=9,
+        measure="euclidean + fewest", weights="weights", target="any",
+        constraints=(("relative range", (1,)), ("increasing", (0,)), ("at most of some", (2, 0))),
+        domain="without data", asked=("ways",), more="also",
+    ),
 }  # fmt: skip
 
 

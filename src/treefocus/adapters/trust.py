@@ -6,6 +6,8 @@ model takes them and infinities where it reads them. It costs two predictions of
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from treefocus.errors import ModelMismatch
 from treefocus.model.categories import are_categories
 from treefocus.model.forest import Bools, Floats, Forest
 from treefocus.model.source import Source
+from treefocus.model.voices import has_votes, moved
 
 N_ROWS = 256
 _SHARE_MISSING, _SHARE_INFINITE = 0.08, 0.03
@@ -28,7 +31,9 @@ def trusted(source: Source, n_rows: int = N_ROWS) -> Source:
     own, said = kernels.hard_scores(forest, rows), source.predict(rows)
     theirs = own if source.scores is None else source.scores(rows).astype(np.float64)
     largest = max(float(np.abs(theirs).max(initial=0.0)), 1e-300)
-    is_close: Bools = np.asarray((np.abs(own - theirs) <= source.precision * largest).all(axis=1))
+    least, most = _ends(forest, rows, own)
+    apart = np.maximum(least - theirs, theirs - most)
+    is_close: Bools = np.asarray((apart <= source.precision * largest).all(axis=1))
     if not is_close.all():
         _refuse(forest, rows, ~is_close, f"a score of {theirs[~is_close][0]} is {own[~is_close][0]} in the translation")
     if forest.decision == "value":
@@ -40,6 +45,14 @@ def trusted(source: Source, n_rows: int = N_ROWS) -> Source:
     if is_wrong.any():
         _refuse(forest, rows, is_wrong, f"it predicts {said[is_wrong][0]}, the translation {given[is_wrong][0]}")
     return source
+
+
+def _ends(forest: Forest, rows: Floats, own: Floats) -> tuple[Floats, Floats]:
+    """The least and the largest scores that the model itself may give, as rounding decides the votes that are tied."""
+    if not has_votes(forest.voices):
+        return own, own
+    either = [kernels.hard_scores(replace(forest, voices=moved(forest.voices, way)), rows) for way in (-1, 1)]
+    return np.minimum(*either), np.maximum(*either)
 
 
 def telling_rows(source: Source, n_rows: int = N_ROWS) -> Floats:
