@@ -416,6 +416,8 @@ def _rounded(row: _Row, one: Explanation) -> None:
     near = one.distance is not None and cost <= one.distance * 1.1 * (1 + RELATIVE) + row.noise
     row.check("rounded", bool(near and np.isclose(cost, made.distance, rtol=RELATIVE, atol=1e-10)), told)
     best = row.nearest(question)
+    if best is not None and not _is_plausible(row, best.point, for_sure=True):
+        return  # the oracle knows of no answer that is like the data
     if best is not None and made.lower_bound > best.cost * (1 + RELATIVE) + row.noise:
         row.say("rounded", f"{row.shown(best.point)} is {best.cost:.12g} away, below the bound {made.lower_bound:.12g}")
 
