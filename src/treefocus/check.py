@@ -20,6 +20,7 @@ Exit code: 0 accepted, 1 rejected, 2 misuse, 3 not proven (no proof inside, or o
 
 from __future__ import annotations
 
+import ctypes
 import gzip
 import json
 import math
@@ -75,10 +76,7 @@ def exactly(values: Sequence[Any]) -> list[Fraction]:
 
 def as_float32(value: float) -> float:
     """The nearest float32."""
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
+    return ctypes.c_float(value).value
 
 
 def scaled(value: Fraction, bits: int) -> int:
@@ -108,7 +106,7 @@ def ranges(ends: Sequence[int], n: int) -> int:
 class Trees:
     """A treefocus-forest-1 file (docs/forest-format.md); its leaves are numbered from `first` on."""
 
-    def __init__(self, record: Json, first: int) -> None:
+    def __init__(self, record: Json, first: int, ahead: Any = None, margin: float = 0.0) -> None:
         demand(record.get("format") == "treefocus-forest-1", "the model is not a treefocus-forest-1 file")
         self.feature, self.right, self.start = record["feature"], record["right"], record["tree_start"]
         self.default_left, self.link = record["default_left"], record.get("link", "identity")
@@ -121,6 +119,10 @@ class Trees:
         self.digits = 24 if record.get("score_dtype", "float64") == "float32" else 53
         self.held = as_float32 if self.digits == 24 else float  # as the library holds its sums
         self.base = [self.held(b) for b in record["base_score"]]
+        if margin and self.decision == "argmax":  # a class has to be ahead of every other by so much, or of the cut
+            self.base[self.classes.index(ahead)] -= margin * self.whole
+        elif margin:
+            self.cut += margin if self.classes.index(ahead) == 1 else -margin
         self.value = {leaf: [self.held(v) for v in row] for leaf, row in enumerate(record["leaf_value"], first)}
         self.every = ((1 << len(self.value)) - 1) << first
         categories = {"labels": [None] * int(record["n_features"])} | (record.get("categories") or {})
@@ -468,6 +470,9 @@ class Test:
         return self.is_beyond(lost) or (self.trees.is_single(lost) and not self.is_met(lost))
 
 
+Ways = list[list[Test]]  # each has tests that all answers of this kind pass
+
+
 def score_of(link: str, shown: Any, off: Fraction, up: bool) -> Fraction | float:
     """The score at which a link shows a number that is moved by so much, to 10^-49; Decimal.ln is right to the end."""
     demand(link in ("sigmoid", "exp"), f"this program does not judge numbers behind the link {link!r}", UNPROVEN)
@@ -480,7 +485,7 @@ def score_of(link: str, shown: Any, off: Fraction, up: bool) -> Fraction | float
         return Fraction((Decimal(odds.numerator) / Decimal(odds.denominator)).ln()) + Fraction(2 * up - 1, 10**49)
 
 
-def ways(trees: Trees, target: Json | None, leave: int, reach: int, is_not: bool = False) -> list[list[Test]]:
+def ways(trees: Trees, target: Json | None, leave: int, reach: int, is_not: bool = False) -> Ways:
     """The ways to be an answer: tests that all such answers pass; no last digit of the library's links is left out.
 
     If `is_not`, the ways to be none, of a target that is no class.
@@ -529,9 +534,7 @@ def ways(trees: Trees, target: Json | None, leave: int, reach: int, is_not: bool
     return [[one] for one in found] if is_not else [found]
 
 
-def agreed(
-    models: Sequence[Trees], target: Json | None, leave: int, reach: int
-) -> tuple[list[list[Test]], list[list[list[Test]]]]:
+def agreed(models: Sequence[Trees], target: Json | None, leave: int, reach: int) -> tuple[Ways, list[Ways]]:
     """The ways to be an answer to all models: a way to be one to each, together; and the ways to be none to each.
 
     A class is named by its number in the first model, and is the one with the same label in the others.
@@ -545,15 +548,6 @@ def agreed(
         goals = [[*goal, *way] for way in ways(trees, named, first, own) for goal in goals]
         others.append(ways(trees, named, own, -1, True) if own >= 0 else ways(trees, named, leave, leave, True))
     return goals, others
-
-
-def with_margin(file: Json, label: Any, margin: float) -> Json:
-    """A model that gives a class only where its score is so far ahead of every other, or of the cut."""
-    own = file["classes"].index(label)
-    if file.get("decision", "argmax") != "argmax":
-        return file | {"cut": float(file["cut"]) + (margin if own == 1 else -margin)}
-    by = margin * float(file.get("divisor", 1.0))
-    return file | {"base_score": [b - by if k == own else b for k, b in enumerate(file["base_score"])]}
 
 
 def like_the_data(limit: Json, first: int) -> Test:
@@ -599,15 +593,11 @@ class PerColumn:
         of = zip(self.columns, values, self.origin, self.scale, strict=False)
         return [ZERO if column.is_still else (Fraction(v) - origin) / scale for column, v, origin, scale in of]
 
-    def sums(
-        self, below: Fraction, point: Sequence[Fraction], cells: Sequence[dict[int, Ends]] | None
-    ) -> list[Inequality]:
+    def sums(self, below: Fraction, point: Sequence[Fraction], cells: Any) -> list[Inequality]:
         """What is true of every point of a box that is cheaper, some of it by a point; without a box, of all."""
-        return [
-            Inequality(self.parts, below, self.squares, self.largest)
-            if self.parts
-            else Inequality(self.squares, below**2)
-        ]
+        if not self.parts:
+            return [Inequality(self.squares, below**2)]
+        return [Inequality(self.parts, below, self.squares, self.largest)]
 
 
 class Quadratic(PerColumn):
@@ -708,8 +698,8 @@ class Proof:
         self.models: list[Trees] = []
         for file, margin in zip(files, [0.0, *(number(one["margin"]) for one in also)], strict=True):
             demand(not margin or target is None, "margins are of classes", UNPROVEN)
-            own = with_margin(file, files[0]["classes"][reach], margin) if margin else file
-            self.models.append(Trees(own, sum(len(own.value) for own in self.models)))
+            first = sum(len(own.value) for own in self.models)
+            self.models.append(Trees(file, first, files[0]["classes"][reach] if margin else None, margin))
         labels, named = self.models[0].labels, {tuple(own.get("feature_names") or ()) for own in files} - {()}
         is_alike = all(own.labels == labels for own in self.models) and len(named) < 2
         demand(is_alike, "the models are not in the same columns and categories", UNPROVEN)
