@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -40,6 +40,10 @@ from treefocus import (
 from treefocus.explanation.row import Explanation
 from treefocus.model.forest import Floats
 from treefocus.problem.plausibility import neighbours_of
+from treefocus.problem.problem import Problem
+from treefocus.search import Outcome, Run
+from treefocus.search.base import Interruption, Strategy
+from treefocus.search.plausible import Plausible
 
 few, some = forests(6), forests(20)
 RELATIVE, ABSOLUTE = 1e-7, 1e-9
@@ -220,6 +224,35 @@ def test_scikit_learns_own_factor_of_every_answer_obeys() -> None:
         assert (-reference.score_samples(known.to_space(points)) <= 1.2 * (1 + 1e-6)).all()
         n += len(points)
     assert n > 20
+
+
+def test_an_interrupted_search_gives_no_answer_that_breaks_the_limit() -> None:
+    measure = LocalOutlierFactor(limit=1.2)
+    explainer, rows = cloud(2, distance="manhattan", plausibility=measure)
+    whole = explainer.explain(rows, n_jobs=1).problem
+    assert whole is not None
+    for came in (False, True):
+        interruption = Interruption()
+        strategy = Plausible(_ThenInterrupted(interruption if came else None), measure)
+        found = strategy.solve(whole, Run(n_jobs=1, interruption=interruption))
+        answered = found.has_answer
+        assert (measure.score(whole, found.points[answered]) <= 1.2).all()
+        assert answered.all() == (not came)
+
+
+@dataclass(frozen=True)
+class _ThenInterrupted(Strategy):
+    """The exact search, at whose end Ctrl-C comes."""
+
+    proves = True
+
+    interruption: Interruption | None
+
+    def solve(self, problem: Problem, run: Run) -> Outcome:
+        found = Exact().solve(problem, run)
+        if self.interruption is not None:
+            self.interruption()
+        return found
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.3])

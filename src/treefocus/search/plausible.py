@@ -65,8 +65,10 @@ class Plausible(Strategy):
         if is_proven and not run.is_interrupted:
             found = found.replaced(left, self._among_the_data(problem, found, left, run))
             left = left[found.status[left] == Status.NOT_FOUND]
-        if not left.size or run.is_interrupted:
+        if not left.size:
             return found
+        if run.is_interrupted:
+            return found.replaced(left, _without_points(found, left))
         bound = found.lower_bound[left]
         return found.replaced(left, _risen(self._looked_on(problem.subset(left), found, left, run), bound))
 
