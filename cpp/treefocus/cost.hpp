@@ -286,7 +286,9 @@ private:
     double linear_with(std::int32_t f, std::int32_t code) const;
     void place();  // relaxed_, point_, codes and reached from y_
     const Distance& distance_;
-    std::vector<double> start_;           // (d,) the row in the distance space
+    // (d,) the row in the distance space. Of differences alone, as in a quadratic form, it is 0: a
+    // step beside a row of 1e9 would lose its digits, and large prices make much of them.
+    std::vector<double> start_;
     std::vector<double> y_;               // (d,) the closest point there
     std::vector<double> y_low_, y_high_;  // (d,) the box there
     std::vector<double> measured_, tangent_;

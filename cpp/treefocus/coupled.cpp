@@ -66,7 +66,9 @@ void CoupledCost::load(const Choices& choices, const Batch& batch, std::int64_t 
     load_row(choices, batch, row);
     start_.resize(d);
     for (std::int32_t f = 0; f < d; ++f)
-        start_[f] = choices.forest.has_sets[f] ? NAN : (x_[f] - batch.offset[f]) / batch.scale[f];
+        start_[f] = choices.forest.has_sets[f] || std::isnan(x_[f]) ? NAN
+                    : is_cosine() ? (x_[f] - batch.offset[f]) / batch.scale[f]
+                                  : 0.0;
     y_ = start_;
     noise = is_cosine() ? kCosineNoise : kQuadraticNoise;
     for (auto* v :
@@ -288,7 +290,7 @@ double CoupledCost::minimise() {
         shift -= 0.5 * price_[f] * centre[f];
         shift_size += 0.5 * price_size_[f] * centre_size[f];
     }
-    const double rounding = (d + rules_.size()) * kEpsilon;
+    const double rounding = (d + rules_.size() + 4) * kEpsilon;  // sums, and 4 factors a term
     double bound = 0.0;
     for (int round = 0; round < kRounds; ++round) {
         n_steps_ += pairs + kTerm * d;

@@ -429,7 +429,8 @@ class Question:
             ends = np.concatenate(sides).astype(np.float64)
         alone = [one for one in self.constraints if isinstance(one, Fixed | Increasing | Decreasing | Range | OneOf)]
         about = [one for one in alone if column.name in (getattr(one, "columns", None) or (one.column,))]
-        ends = np.concatenate([ends, *(one.values for one in about if isinstance(one, OneOf))])
+        listed = np.array([value for one in about if isinstance(one, OneOf) for value in one.values], np.float64)
+        ends = np.concatenate([ends, listed, listed.astype(np.float32)])
         ends = np.unique(ends[(ends >= low) & (ends <= high)])
         return np.array([v for v in ends.tolist() if self._may_hold(j, v, about)], np.float64)
 

@@ -53,6 +53,11 @@ MENDED = {
         constraints=(("relative range", (1,)), ("increasing", (0,)), ("at most of some", (2, 0))),
         domain="without data", asked=("ways",), more="also",
     ),
+    "a sum beside 1.6e9 that one point of a box obeys: steps from there had lost their digits to large prices": Spec(
+        seed=4057624, library="calibrated", design="seconds", n_classes=2, model_seed=9,
+        measure="mahalanobis squared", weights="weights", target="any", constraints=(("equality", (1, 0)),),
+        domain="of the data", asked=("rounded", "certificate"), more="two threads",
+    ),
 }  # fmt: skip
 
 
