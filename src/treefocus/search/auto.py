@@ -30,7 +30,9 @@ SEEDS = tuple(
     Focus(sigma=sigma, beta=0.01, alpha=0.02, iterations=75, retry=False, polish=False) for sigma in (5.0, 10.0, 30.0)
 )
 FIRST_LOOK = 100  # boxes a row before any seed, which prove most rows where there are few thresholds,
+JOINT_LOOK = 1_000  # the same of several models of few nodes, all of which seeds and polish ask,
 LONG_LOOK = 30_000  # the same beside an isolation forest, whose many thresholds make seeds and prices dear
+FEW_NODES = 4_000  # of one of several models, on average
 FEW_THRESHOLDS = 64  # at most so many; there seeds would cost more than the proof
 NODE_STEPS = 4  # of work, of a node in an iteration of a descent
 LARGEST_SEED = WORK // 3  # steps; the model that takes more for the first descent is searched without it,
@@ -100,7 +102,7 @@ class Auto(Strategy):
         stages: list[_Stage] = [self._quick, self._close]
         if problem.relaxed is not None and self.prove:  # an isolation forest stands beside the model
             stages.insert(0, self._look_long)
-        elif len(kernels.grid_of(problem.forest).threshold) <= FEW_THRESHOLDS:
+        elif _is_joint_of_few(problem) or len(kernels.grid_of(problem.forest).threshold) <= FEW_THRESHOLDS:
             stages.insert(0, self._look)
         if self.prove:
             stages.append(self._rest)
@@ -126,8 +128,9 @@ class Auto(Strategy):
     def _look(
         self, limits: SearchLimits, problem: Problem, incumbent: Incumbent, run: Run, spent: kernels.Spent
     ) -> Outcome:
-        """A look without seeds, where there are few thresholds."""
-        few = replace(limits, node_limit=min(FIRST_LOOK, limits.node_limit or FIRST_LOOK))
+        """A look without seeds, where there are few thresholds, or where several small models make seeds dear."""
+        most = JOINT_LOOK if _is_joint_of_few(problem) else FIRST_LOOK
+        few = replace(limits, node_limit=min(most, limits.node_limit or most))
         return proven(problem, incumbent, replace(run, progress=None), few, spent, kernels.SHORT_TRY)
 
     def _look_long(
@@ -294,6 +297,11 @@ class Auto(Strategy):
 
 
 _Stage = Callable[[SearchLimits, Problem, Incumbent, Run, kernels.Spent], Outcome]
+
+
+def _is_joint_of_few(problem: Problem) -> bool:
+    """Whether several models have to agree, of few nodes each."""
+    return bool(problem.also) and len(problem.forest.feature) <= FEW_NODES * (1 + len(problem.also))
 
 
 def _seconds(run: Run) -> float:
