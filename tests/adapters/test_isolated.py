@@ -58,6 +58,7 @@ def test_a_file_that_spins_is_given_up_by_the_time_of_the_processor(
         load_model(model_file)
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(os.name != "posix", reason="the system has no limit of processor time")
 def test_waiting_is_not_working(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that gets no time from a busy machine is not one that hangs: it may wait longer than it may work."""

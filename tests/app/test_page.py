@@ -170,6 +170,7 @@ def test_the_story_of_a_declined_applicant(visit: Any, service: Service, artefac
     page.get_by_role("button", name="Close", exact=True).click()
 
 
+@pytest.mark.campaign
 def test_what_can_be_done_about_an_answer_stands_beside_it(visit: Any, service: Service) -> None:
     page = visit("?row=5")
     before = answered(page)
@@ -245,6 +246,7 @@ def test_rules_hold_and_several_ways_differ(visit: Any) -> None:
     answered(page)
 
 
+@pytest.mark.campaign
 def test_distances_side_by_side_and_other_languages(visit: Any) -> None:
     page = visit()
     answered(page)
@@ -354,7 +356,13 @@ def test_by_keyboard_alone(visit: Any) -> None:
     assert answered(page)
 
 
-@pytest.mark.parametrize(("name", "options"), [("light", DESKTOP), ("dark", DARK), ("phone", PHONE)])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("light", DESKTOP),
+        *(pytest.param(*one, marks=pytest.mark.campaign) for one in (("dark", DARK), ("phone", PHONE))),
+    ],
+)
 def test_it_passes_the_rules_of_accessibility(visit: Any, artefacts: Path, name: str, options: dict[str, Any]) -> None:
     page = visit(**options)
     answered(page)
@@ -410,6 +418,7 @@ def test_people_sign_in_where_a_token_is_asked_for_and_only_so_many_at_once(brow
         context.close()
 
 
+@pytest.mark.campaign
 def test_two_visitors_do_not_disturb_each_other(visit: Any) -> None:
     one, other = visit("?row=1&distance=euclidean"), visit("?row=5")
     first, second = answered(one), answered(other)

@@ -123,6 +123,7 @@ def test_a_probability_can_be_asked_for(loan_page: Any) -> None:
     assert asked(page).startswith("Your application would be approved if ")
 
 
+@pytest.mark.campaign
 def test_weights_and_likeness_are_behind_more(loan_page: Any) -> None:
     page = loan_page()
     before = answered(page)

@@ -91,6 +91,7 @@ def test_a_one_hot_group_is_one_column() -> None:
         Explainer(model, data, schema=schema, vary=["kind_1"])
 
 
+@pytest.mark.campaign
 def test_what_may_not_vary_is_an_obstacle_by_its_name() -> None:
     asked = explainer(vary=["age"])
     none = next(one for one in asked.explain(ROWS) if not one.status.has_answer)

@@ -98,6 +98,7 @@ def test_no_number_has_more_digits_than_its_column(seed: int, tmp_path: Path) ->
             assert decimals(str(value)) <= DECIMALS[str(column)], (column, value)
 
 
+@pytest.mark.campaign
 def test_the_loans_are_told_in_the_digits_they_have() -> None:
     X, _ = loans.load()
     forest = loans.forest()

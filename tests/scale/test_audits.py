@@ -106,6 +106,7 @@ def test_the_command_line_audits_a_file(rows: pa.Table, tmp_path: Path) -> None:
     assert "sex = f" in (tmp_path / "audit.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.campaign
 def test_the_command_line_audits_answers_with_room(rows: pa.Table, tmp_path: Path) -> None:
     loans.forest().save(tmp_path / "model.json")
     csv.write_csv(rows.slice(0, 20), tmp_path / "rows.csv")

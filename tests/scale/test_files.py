@@ -171,6 +171,7 @@ KILLED = """
 """
 
 
+@pytest.mark.campaign
 def test_killed_at_random_moments_it_ends_in_the_same_bytes(tmp_path: Path) -> None:
     rows = tmp_path / "rows.parquet"
     parquet.write_table(loan_rows(2000), rows)
