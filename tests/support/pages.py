@@ -106,10 +106,19 @@ def choose(page: Any, label: str, option: str) -> None:
 
 
 def unfold(page: Any, label: str) -> None:
-    """Open a fold, and wait until it has told so."""
+    """Open a fold, and wait until it has told so; a press on what moves away meanwhile is none, and is repeated."""
+    from playwright.sync_api import TimeoutError as NotYetError
+
     fold = page.get_by_role("button", name=label)
-    fold.click()
-    fold.and_(page.locator("[aria-expanded=true]")).wait_for()
+    opened = fold.and_(page.locator("[aria-expanded=true]"))
+    for patience in (10_000, 30_000, PATIENCE):
+        settled(page)
+        fold.click()
+        try:
+            return opened.wait_for(timeout=patience)
+        except NotYetError:
+            continue
+    raise AssertionError(f"{label} does not unfold")
 
 
 def settled(page: Any) -> None:
